@@ -1,0 +1,287 @@
+"""Jaakkola and Jordan's variational logistic regression (2000), the comparison of Sec. 3.3 of the paper.
+
+The logistic function is bounded below by a Gaussian in its argument, tight at ±ξ_n, one ξ per data item.
+With λ(ξ) = (σ(ξ) − ½) / (2ξ) and prior N(w | 0, I/α):
+
+    Σ⁻¹ = αI + 2 Σ_n λ(ξ_n) φ_n φ_nᵀ,  μ = Σ Σ_n (y_n − ½) φ_n,  ξ_n² = φ_nᵀ(Σ + μμᵀ)φ_n,  α = M / (μᵀμ + tr Σ),
+    bound = ½ log(|Σ| α^M) + ½ μᵀΣ⁻¹μ + Σ_n [log σ(ξ_n) − ξ_n/2 + λ(ξ_n) ξ_n²].
+
+Plain EM needs hundreds of rounds. Here the rounds are extrapolated (`ascend`), and α moves by MacKay's
+equation, which has the fixed point of the EM update; a round that would lower the bound is shortened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import cholesky, qr, solve_triangular
+from scipy.special import log_expit
+
+from quenched.baselines.exact_linear_regression import (
+    Array,
+    check_precision,
+    check_rounds,
+    checked_features,
+    checked_vector,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class JaakkolaJordan:
+    """Gaussian posterior of the weights with Jaakkola and Jordan's own bound on the log evidence, in nats.
+
+    The bound is looser than the true bound of the same Gaussian (`gauss_hermite.logistic_bound`). `history` holds it at
+    the start and after each round. `converged` is False when the rounds ran out, or when the prior precision
+    ran into its limit because the labels do not depend on the features.
+    """
+
+    mean: Array
+    covariance: Array
+    prior_precision: float
+    bound: float
+    history: Array
+    n_rounds: int
+    converged: bool
+
+
+def jaakkola_jordan(
+    features: ArrayLike,
+    labels: ArrayLike,
+    *,
+    prior_precision: float | None = None,
+    max_rounds: int = 500,
+    tolerance: float = 1e-8,
+) -> JaakkolaJordan:
+    """Variational logistic regression with a quadratic bound on each data item.
+
+    Parameters
+    ----------
+    features
+        Matrix Φ, one row per data item; add a column of ones for a bias.
+    labels
+        Zeros and ones.
+    prior_precision
+        α; None learns it.
+    max_rounds, tolerance
+        Rounds stop when an EM round would move no ξ and not log α by more than this, relative to 1 + ξ.
+    """
+    problem = logistic_problem(features, labels, prior_precision)
+    check_rounds(max_rounds, tolerance)
+    pull = problem.rows.T @ (problem.labels - 0.5)
+
+    def evaluate(point: Array) -> Round:
+        tightness, log_alpha = np.abs(point[:-1]), problem.clip(point[-1])
+        curvature = quadratic_coefficient(tightness)
+        posterior = site_posterior(problem.rows, 2 * curvature, pull, np.exp(log_alpha))
+        items = log_expit(tightness) - tightness / 2 + curvature * tightness**2
+        wanted = np.append(
+            np.sqrt(posterior.variances + posterior.means**2), problem.next_log_alpha(posterior)
+        )
+        here = np.append(tightness, log_alpha)
+        change = np.abs(wanted - here) / np.append(1 + tightness, 1.0)
+        bound = posterior.half_log_volume + 0.5 * pull @ posterior.mean + np.sum(items)
+        return Round(here, wanted, float(bound), float(np.max(change)), posterior)
+
+    log_alpha = problem.start_log_alpha()
+    prior_deviation = np.sqrt(np.sum(problem.rows**2, axis=1) / np.exp(log_alpha))
+    path = ascend(evaluate, np.append(prior_deviation, log_alpha), max_rounds, tolerance)
+    mean, covariance = problem.natural_units(path.last.posterior)
+    return JaakkolaJordan(
+        mean=mean,
+        covariance=covariance,
+        prior_precision=path.last.posterior.prior_precision,
+        bound=path.last.bound,
+        history=path.history,
+        n_rounds=len(path.history) - 1,
+        converged=path.converged and not problem.at_limit(path.last.posterior),
+    )
+
+
+def quadratic_coefficient(tightness: Array) -> Array:
+    """λ(ξ) = (σ(ξ) − ½) / (2ξ) = tanh(ξ/2) / (4ξ), and its limit 1/8 at zero."""
+    small = np.abs(tightness) < 1e-4
+    safe = np.where(small, 1.0, tightness)
+    # The series of tanh(ξ/2) / (4ξ); its next term is below rounding for ξ < 1e-4.
+    return np.where(small, 0.125 - tightness**2 / 96, np.tanh(safe / 2) / (4 * safe))
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticProblem:
+    """A Bernoulli-logistic regression, rotated so that it has no more weights than data items."""
+
+    rows: Array
+    rotation: Array | None
+    labels: Array
+    n_weights: int
+    prior_precision: float | None
+
+    def start_log_alpha(self) -> float:
+        """The given precision, or the one that gives the linear predictor unit variance under the prior."""
+        if self.prior_precision is not None:
+            return float(np.log(self.prior_precision))
+        return float(np.log(np.mean(np.sum(self.rows**2, axis=1))))
+
+    def limit(self) -> float:
+        """The log precision at which the linear predictor has standard deviation 1e-6 under the prior."""
+        return float(np.log(1e12 * np.max(np.sum(self.rows**2, axis=1))))
+
+    def clip(self, log_alpha: float) -> float:
+        """Keep a learned precision where numbers are safe; a given one is not touched."""
+        return log_alpha if self.prior_precision is not None else min(log_alpha, self.limit())
+
+    def next_log_alpha(self, posterior: SitePosterior) -> float:
+        """MacKay's update γ / μᵀμ with γ = M − α tr Σ; its fixed point is α = M / (μᵀμ + tr Σ)."""
+        if self.prior_precision is not None:
+            return float(np.log(self.prior_precision))
+        squared = max(posterior.mean @ posterior.mean, np.finfo(float).tiny)
+        return self.clip(float(np.log(posterior.n_effective / squared)))
+
+    def at_limit(self, posterior: SitePosterior) -> bool:
+        """Whether a learned precision ran away."""
+        return self.prior_precision is None and np.log(posterior.prior_precision) >= self.limit() - 1e-6
+
+    def natural_units(self, posterior: SitePosterior) -> tuple[Array, Array]:
+        """Mean and covariance of all the weights."""
+        half = solve_triangular(posterior.precision_factor, np.eye(posterior.mean.size), lower=True)
+        covariance = half.T @ half
+        if self.rotation is None:
+            return posterior.mean, covariance
+        # Outside the span of the features the posterior is the prior.
+        excess = covariance - np.eye(posterior.mean.size) / posterior.prior_precision
+        full = self.rotation @ excess @ self.rotation.T
+        full[np.diag_indices(self.n_weights)] += 1 / posterior.prior_precision
+        return self.rotation @ posterior.mean, (full + full.T) / 2
+
+
+def logistic_problem(
+    features: ArrayLike, labels: ArrayLike, prior_precision: float | None
+) -> LogisticProblem:
+    """Check the arguments and rotate the weights into the span of the features where that makes them fewer."""
+    matrix = checked_features(features)
+    y = checked_labels(labels, len(matrix))
+    check_precision("prior_precision", prior_precision)
+    if prior_precision is None and not np.any(matrix):
+        raise ValueError("features are all zero and say nothing of the weights; give prior_precision")
+    if matrix.shape[1] <= len(matrix):
+        return LogisticProblem(matrix, None, y, matrix.shape[1], prior_precision)
+    rotation, triangle = qr(matrix.T, mode="economic")
+    return LogisticProblem(triangle.T.copy(), rotation, y, matrix.shape[1], prior_precision)
+
+
+def checked_labels(labels: ArrayLike, length: int) -> Array:
+    """Zeros and ones, both present, or a ValueError."""
+    y = checked_vector("labels", labels, length)
+    wrong = y[(y != 0) & (y != 1)]
+    if wrong.size:
+        raise ValueError(
+            f"labels has the value {wrong[0]}; give 0 and 1 only, (labels > 0) turns -1 and 1 into that"
+        )
+    if np.all(y == y[0]):
+        raise ValueError(f"labels are all {y[0]:.0f}; give data items of both classes")
+    return y
+
+
+@dataclass(frozen=True, eq=False)
+class SitePosterior:
+    """The Gaussian with precision αI + Σ_n λ_n φ_n φ_nᵀ and what the bounds need of it.
+
+    `means` and `variances` are those of the linear predictors φ_nᵀw; `half_log_volume` is ½ log(|Σ| α^M);
+    `n_effective` is M − α tr Σ = Σ_n λ_n φ_nᵀΣφ_n.
+    """
+
+    mean: Array
+    precision_factor: Array
+    prior_precision: float
+    means: Array
+    variances: Array
+    half_log_volume: float
+    n_effective: float
+
+
+def site_posterior(
+    rows: Array, site_precision: Array, linear: Array, prior_precision: float
+) -> SitePosterior:
+    """Gaussian with natural parameters linear and αI + Σ_n λ_n φ_n φ_nᵀ, by one Cholesky factorisation."""
+    weighted = rows * np.sqrt(site_precision)[:, None]
+    precision = weighted.T @ weighted
+    precision[np.diag_indices(len(precision))] += prior_precision
+    factor = cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
+    half = solve_triangular(factor, rows.T, lower=True, check_finite=False)
+    mean = solve_triangular(factor, solve_triangular(factor, linear, lower=True), lower=True, trans="T")
+    variances = np.einsum("in,in->n", half, half)
+    half_log_volume = 0.5 * len(mean) * np.log(prior_precision) - np.sum(np.log(np.diag(factor)))
+    return SitePosterior(
+        mean=mean,
+        precision_factor=factor,
+        prior_precision=float(prior_precision),
+        means=rows @ mean,
+        variances=variances,
+        half_log_volume=float(half_log_volume),
+        n_effective=float(site_precision @ variances),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One evaluation: the point, where the plain update would go, the bound here, and the distance to rest."""
+
+    here: Array
+    there: Array
+    bound: float
+    error: float
+    posterior: SitePosterior
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Where an ascent ended, the bound along it, and whether it came to rest."""
+
+    last: Round
+    history: Array
+    converged: bool
+
+
+def ascend(
+    evaluate: Callable[[Array], Round], start: Array, max_rounds: int, tolerance: float, memory: int = 8
+) -> Path:
+    """Fixed-point iteration with Anderson's extrapolation that does not descend.
+
+    Each round tries the extrapolated point, then the plain update, then ever shorter parts of it, and takes
+    the first that does not lower the bound.
+    """
+    now = evaluate(start)
+    past, history = [now], [now.bound]
+    while now.error > tolerance and len(history) <= max_rounds:
+        after = _first_ascent(evaluate, now, past)
+        if after is None:
+            return Path(now, np.array(history), False)
+        now = after
+        past = [*past[-memory:], now]
+        history.append(now.bound)
+    return Path(now, np.array(history), now.error <= tolerance)
+
+
+def _first_ascent(evaluate: Callable[[Array], Round], now: Round, past: list[Round]) -> Round | None:
+    slack = 1e-13 * abs(now.bound)
+    if len(past) > 1:
+        after = evaluate(_extrapolate(past))
+        if after.bound >= now.bound - slack:
+            return after
+        # The past misled: forget it.
+        del past[:-1]
+    for part in 0.5 ** np.arange(30):
+        after = evaluate(now.here + part * (now.there - now.here))
+        if after.bound >= now.bound - slack:
+            return after
+    return None
+
+
+def _extrapolate(past: list[Round]) -> Array:
+    """Anderson (1965): the mix of past updates whose residual, by linearity, would be smallest."""
+    there = np.array([point.there for point in past])
+    residual = there - np.array([point.here for point in past])
+    mix = np.linalg.lstsq(np.diff(residual, axis=0).T, residual[-1], rcond=1e-10)[0]
+    return there[-1] - np.diff(there, axis=0).T @ mix

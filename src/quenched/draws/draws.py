@@ -1,0 +1,115 @@
+"""Frozen draws: the standard-normal points Z, drawn once and then kept.
+
+Randomness enters the library here and nowhere else, through an explicit seed. The raw points of a kind and seed are a
+sequence: asking for more keeps those already drawn as a prefix, which is what lets a fit grow its draws and start warm.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import stats
+
+from quenched.draws.matching import match, mirror, smallest_matched
+
+Groups = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """A frozen set of draws.
+
+    Attributes
+    ----------
+    kind
+        How they were made: a key of `kinds`.
+    points
+        Array (n, dim).
+    seed
+        What the random numbers came from.
+    groups
+        Sets of coordinates that are matched among themselves; None matches all together. Only matched draws
+        have any.
+    """
+
+    kind: str
+    points: np.ndarray = field(repr=False)
+    seed: int
+    groups: Groups | None = field(default=None, repr=False)
+
+    @property
+    def n(self) -> int:
+        return self.points.shape[0]
+
+    @property
+    def dim(self) -> int:
+        return self.points.shape[1]
+
+    def grow(self, n: int) -> "Draws":
+        """More draws of the same kind and seed: the raw ones are kept, and the whole set is matched again."""
+        if n < self.n:
+            raise ValueError(f"n={n}: draws grow, and there are {self.n} already.")
+        return make(self.kind, n, self.dim, self.seed, self.groups)
+
+
+def iid(n: int, dim: int, seed: int = 0) -> Draws:
+    """Independent draws, as in the paper."""
+    return make("iid", n, dim, seed)
+
+
+def antithetic(n: int, dim: int, seed: int = 0) -> Draws:
+    """Independent draws and their mirror images: odd moments are exact."""
+    return make("antithetic", n, dim, seed)
+
+
+def sobol(n: int, dim: int, seed: int = 0) -> Draws:
+    """Scrambled Sobol points through the normal quantile; best at powers of two."""
+    return make("sobol", n, dim, seed)
+
+
+def matched(n: int, dim: int, seed: int = 0, *, groups: Groups | None = None) -> Draws:
+    """Mirrored and whitened draws: mean 0 and covariance I hold exactly, so Gaussian posteriors are found exactly."""
+    return make("matched", n, dim, seed, groups)
+
+
+def make(kind: str, n: int, dim: int, seed: int = 0, groups: Groups | None = None) -> Draws:
+    """Make draws of any kind by name."""
+    if kind not in kinds:
+        raise ValueError(f"kind={kind!r} is not a kind of draws; use one of {', '.join(kinds)}.")
+    for name, value, least in (("n", n, 1), ("dim", dim, 1), ("seed", seed, 0)):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+            raise ValueError(f"{name}={value!r}: a whole number of at least {least} is needed.")
+    least = smallest(kind, dim, groups)
+    if n < least or (kind in _MIRRORED and n % 2):
+        even = " and an even number" if kind in _MIRRORED else ""
+        what = f"{dim} coordinates" if groups is None else f"groups of up to {max(map(len, groups))} coordinates"
+        raise ValueError(f"n={n}: {kind} draws of {what} need at least {least} draws{even}.")
+    return Draws(kind, kinds[kind](int(n), int(dim), int(seed), groups), int(seed), groups)
+
+
+def smallest(kind: str, dim: int, groups: Groups | None = None) -> int:
+    """The fewest draws of a kind."""
+    if kind == "matched":
+        return smallest_matched(dim, groups)
+    return 2 if kind in _MIRRORED else 1
+
+
+def _raw_normal(n: int, dim: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((n, dim))
+
+
+def _sobol_points(n: int, dim: int, seed: int) -> np.ndarray:
+    sequence = stats.qmc.Sobol(dim, scramble=True, rng=np.random.default_rng(seed))
+    # random_base2 would refuse other sizes; a prefix of the next power of two is the same sequence without a warning.
+    uniform = sequence.random_base2(max(int(n - 1).bit_length(), 0))[:n]
+    return stats.norm.ppf(np.clip(uniform, 1e-16, 1 - 1e-16))
+
+
+_MIRRORED = ("antithetic", "matched")
+
+kinds: dict[str, Callable[[int, int, int, Groups | None], np.ndarray]] = {
+    "iid": lambda n, dim, seed, groups: _raw_normal(n, dim, seed),
+    "antithetic": lambda n, dim, seed, groups: mirror(_raw_normal(n // 2, dim, seed)),
+    "sobol": lambda n, dim, seed, groups: _sobol_points(n, dim, seed),
+    "matched": lambda n, dim, seed, groups: mirror(match(_raw_normal(n // 2, dim, seed), groups)),
+}

@@ -1,0 +1,141 @@
+"""Independent dense blocks: one per parameter leaf, or one per class of a classifier."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from quenched.families.full import FullGaussian
+from quenched.families.gaussian import Family, Gaussian
+from quenched.families.precision import factor_of_inverse
+
+Places = tuple[tuple[int, ...], ...]
+
+
+class BlocksGaussian(Gaussian):
+    """A product of dense Gaussians over disjoint sets of coordinates.
+
+    Blocks of one size are stacked and handled in one batch. `places[k][i]` holds the coordinates of block i of
+    stack k, in whatever order the vector has them.
+    """
+
+    stacks: tuple[FullGaussian, ...]
+    places: tuple[Places, ...] = eqx.field(static=True)
+
+    @property
+    def mean(self) -> Array:  # pyright: ignore
+        return self._scatter([stack.mean for stack in self.stacks])
+
+    @property
+    def scale(self) -> Array:
+        dense = jnp.zeros((self.dim, self.dim), self.stacks[0].mean.dtype)
+        for stack, places in zip(self.stacks, self.places, strict=True):
+            index = np.array(places)
+            dense = dense.at[index[:, :, None], index[:, None, :]].set(jax.vmap(lambda block: block.scale)(stack))
+        return dense
+
+    @property
+    def dim(self) -> int:
+        return sum(len(block) for places in self.places for block in places)
+
+    def _gather(self, array: Array) -> list[Array]:
+        """Cut the last axis into one (block, ..., size) array per stack."""
+        return [jnp.moveaxis(array[..., np.array(places)], -2, 0) for places in self.places]
+
+    def _scatter(self, pieces: list[Array]) -> Array:
+        """Put (block, ..., size) arrays back together along the last axis."""
+        flat = [jnp.moveaxis(piece, 0, -2) for piece in pieces]
+        joined = jnp.concatenate([piece.reshape(*piece.shape[:-2], -1) for piece in flat], axis=-1)
+        order = np.concatenate([np.array(places).ravel() for places in self.places])
+        return joined[..., np.argsort(order)]
+
+    def transform(self, draws):
+        pieces = self._gather(draws)
+        moved = [
+            jax.vmap(lambda block, z: block.transform(z))(stack, piece)
+            for stack, piece in zip(self.stacks, pieces, strict=True)
+        ]
+        return self._scatter(moved)
+
+    def standardise(self, points):
+        rows = jnp.atleast_2d(points)
+        pieces = [
+            jax.vmap(lambda block, w: block.standardise(w))(stack, piece)
+            for stack, piece in zip(self.stacks, self._gather(rows), strict=True)
+        ]
+        return self._scatter(pieces).reshape(points.shape)
+
+    def compose(self, inner):
+        stacks = tuple(
+            jax.vmap(lambda a, b: a.compose(b))(outer, other)
+            for outer, other in zip(self.stacks, inner.stacks, strict=True)
+        )
+        return BlocksGaussian(stacks, self.places)
+
+    def log_determinant(self):
+        return sum((jnp.sum(stack.log_diagonal) for stack in self.stacks), start=jnp.zeros(()))
+
+    def variance(self):
+        return self._scatter([jax.vmap(lambda block: block.variance())(stack) for stack in self.stacks])
+
+
+class Blocks(Family):
+    """Dense blocks, independent of each other.
+
+    Parameters
+    ----------
+    sizes
+        The sizes of consecutive runs of the raveled parameter vector; None makes one block per leaf of the
+        parameter pytree. `Blocks([m] * k)` suits a (k, m) array of weights with one block per row.
+    """
+
+    sizes: tuple[int, ...] | None = eqx.field(static=True)
+
+    def __init__(self, sizes: Sequence[int] | None = None):
+        if sizes is not None and (not len(sizes) or any(int(size) != size or size < 1 for size in sizes)):
+            raise ValueError(f"Blocks(sizes={sizes!r}): give positive whole numbers, one per block.")
+        self.sizes = None if sizes is None else tuple(int(size) for size in sizes)
+
+    @property
+    def name(self) -> str:
+        return "blocks"
+
+    def groups(self, sizes):
+        chosen = sizes if self.sizes is None else self.sizes
+        if sum(chosen) != sum(sizes):
+            raise ValueError(
+                f"Blocks(sizes={list(chosen)}) covers {sum(chosen)} coordinates, but the parameters have {sum(sizes)}."
+            )
+        ends = np.cumsum(chosen)
+        runs = zip(ends - np.array(chosen), ends, strict=True)
+        return tuple(tuple(range(first, last)) for first, last in runs if last > first)
+
+    def _places(self, sizes) -> tuple[Places, ...]:
+        groups = self.groups(sizes)
+        return tuple(
+            tuple(group for group in groups if len(group) == size) for size in sorted({len(g) for g in groups})
+        )
+
+    def _member(self, mean, sizes, scale_of) -> BlocksGaussian:
+        places = self._places(sizes)
+        stacks = []
+        for stack in places:
+            index = np.array(stack)
+            scales = np.stack([scale_of(block) for block in index])
+            diagonal = np.diagonal(scales, axis1=1, axis2=2)
+            lower = np.tril(scales, -1)
+            stacks.append(
+                FullGaussian(jnp.asarray(mean[index]), jnp.log(jnp.asarray(diagonal)), jnp.asarray(lower))
+            )
+        return BlocksGaussian(tuple(stacks), places)
+
+    def member(self, mean, precision, sizes):
+        dense = np.asarray(precision)
+        return self._member(np.asarray(mean), sizes, lambda block: factor_of_inverse(dense[np.ix_(block, block)]))
+
+    def isotropic(self, mean, scale, sizes):
+        spread = np.asarray(scale)
+        return self._member(np.asarray(mean), sizes, lambda block: np.diag(spread[block]))

@@ -1,0 +1,52 @@
+"""Independent parameters: one standard deviation each."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from quenched.families.gaussian import Family, Gaussian
+
+
+class DiagonalGaussian(Gaussian):
+    """q = N(mean, diag(sd²))."""
+
+    mean: Array
+    log_sd: Array
+
+    @property
+    def scale(self) -> Array:
+        return jnp.diag(jnp.exp(self.log_sd))
+
+    def transform(self, draws):
+        return self.mean + jnp.exp(self.log_sd) * draws
+
+    def standardise(self, points):
+        return (points - self.mean) * jnp.exp(-self.log_sd)
+
+    def compose(self, inner):
+        return DiagonalGaussian(self.mean + jnp.exp(self.log_sd) * inner.mean, self.log_sd + inner.log_sd)
+
+    def log_determinant(self):
+        return jnp.sum(self.log_sd)
+
+    def variance(self):
+        return jnp.exp(2.0 * self.log_sd)
+
+
+class Diagonal(Family):
+    """No pair of parameters correlates."""
+
+    name: str = eqx.field(default="diagonal", static=True)
+
+    def groups(self, sizes):
+        return tuple((index,) for index in range(sum(sizes)))
+
+    def member(self, mean, precision, sizes):
+        diagonal = np.abs(np.diag(np.asarray(precision)))
+        largest = np.max(diagonal, initial=0.0)
+        diagonal = np.where(diagonal > 0, diagonal, largest if largest > 0 else 1.0)
+        return DiagonalGaussian(jnp.asarray(mean), -0.5 * jnp.log(jnp.asarray(diagonal)))
+
+    def isotropic(self, mean, scale, sizes):
+        return DiagonalGaussian(jnp.asarray(mean), jnp.log(jnp.asarray(scale)))

@@ -1,0 +1,67 @@
+"""Dense covariance: a lower-triangular scale with its diagonal kept as logarithms."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.scipy.linalg import solve_triangular
+
+from quenched.families.gaussian import Family, Gaussian
+from quenched.families.precision import factor_of_inverse
+
+
+class FullGaussian(Gaussian):
+    """q = N(mean, L Lᵀ), L lower triangular.
+
+    `log_diagonal` is log diag(L). Only the strictly lower part of `lower` counts; the square array is kept because
+    cutting it costs less than unpacking a triangle.
+    """
+
+    mean: Array
+    log_diagonal: Array
+    lower: Array
+
+    @property
+    def scale(self) -> Array:
+        return jnp.tril(self.lower, -1) + jnp.diag(jnp.exp(self.log_diagonal))
+
+    def transform(self, draws):
+        return self.mean + draws @ self.scale.T
+
+    def standardise(self, points):
+        return solve_triangular(self.scale, (points - self.mean).T, lower=True).T
+
+    def compose(self, inner):
+        scale = self.scale
+        product = scale @ inner.scale
+        return FullGaussian(
+            self.mean + scale @ inner.mean, self.log_diagonal + inner.log_diagonal, jnp.tril(product, -1)
+        )
+
+    def log_determinant(self):
+        return jnp.sum(self.log_diagonal)
+
+    def variance(self):
+        return jnp.sum(self.scale**2, axis=-1)
+
+
+def from_scale(mean: np.ndarray, scale: np.ndarray) -> FullGaussian:
+    """A member from a lower-triangular matrix with a positive diagonal."""
+    return FullGaussian(
+        jnp.asarray(mean), jnp.log(jnp.diagonal(jnp.asarray(scale))), jnp.tril(jnp.asarray(scale), -1)
+    )
+
+
+class Full(Family):
+    """Every pair of parameters may correlate."""
+
+    name: str = eqx.field(default="full", static=True)
+
+    def groups(self, sizes):
+        return None
+
+    def member(self, mean, precision, sizes):
+        return from_scale(np.asarray(mean), factor_of_inverse(np.asarray(precision)))
+
+    def isotropic(self, mean, scale, sizes):
+        return from_scale(np.asarray(mean), np.diag(np.asarray(scale)))

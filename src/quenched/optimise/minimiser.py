@@ -1,0 +1,79 @@
+"""What every minimiser of a smooth function looks like.
+
+A minimiser here never calls the function. It says where it wants to know it (`state.trial`), is told the value and the
+gradient there, and answers with the next state: one evaluation, one `step`. So the same step serves a traced loop, a
+loop on the host around a NumPy function, and a batch of problems under `jax.vmap`, and no trial point is evaluated
+twice.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+
+class State(eqx.Module):
+    """Where a minimiser stands.
+
+    Attributes
+    ----------
+    position, value, gradient
+        The best point accepted so far and the function there.
+    trial
+        The point at which the function must be evaluated next.
+    n_steps
+        Accepted moves.
+    started
+        False until the function is known at the starting position.
+    stalled
+        No lower value can be found along any direction the minimiser knows: either the optimum to the precision of
+        the function, or a wrong gradient.
+    """
+
+    position: eqx.AbstractVar[Array]
+    value: eqx.AbstractVar[Array]
+    gradient: eqx.AbstractVar[Array]
+    trial: eqx.AbstractVar[Array]
+    n_steps: eqx.AbstractVar[Array]
+    started: eqx.AbstractVar[Array]
+    stalled: eqx.AbstractVar[Array]
+
+
+class Minimiser(eqx.Module):
+    """Turns one evaluation after another into a descent."""
+
+    @abstractmethod
+    def init(self, position: Array) -> State:
+        """Begin at `position`; the first trial is the position itself."""
+
+    @abstractmethod
+    def step(self, state: State, value: Array, gradient: Array) -> State:
+        """Take in the function at `state.trial` and choose the next trial."""
+
+
+def minimise(
+    value_and_gradient: Callable[[Array], tuple[Array, Array]],
+    minimiser: Minimiser,
+    position: Array,
+    *,
+    gradient_tolerance: float,
+    max_evaluations: int,
+) -> tuple[State, Array]:
+    """Run a minimiser as one traced loop, until the largest gradient component is small.
+
+    Returns the last state and the number of evaluations. Works under `jit` and `vmap`.
+    """
+
+    def unfinished(carry):
+        state, count = carry
+        small = state.started & (jnp.max(jnp.abs(state.gradient)) <= gradient_tolerance)
+        return (count < max_evaluations) & ~small & ~state.stalled
+
+    def advance(carry):
+        state, count = carry
+        return minimiser.step(state, *value_and_gradient(state.trial)), count + 1
+
+    return jax.lax.while_loop(unfinished, advance, (minimiser.init(position), jnp.asarray(0)))

@@ -1,0 +1,18 @@
+"""Constrained parameters to the real line, with log-Jacobian."""
+
+from quenched.transforms.space import Leaf, Parameters, Space, describe_space, leaf_name
+from quenched.transforms.transform import Transform, interval, ordered, positive, real, simplex
+
+__all__ = [
+    "Leaf",
+    "Parameters",
+    "Space",
+    "Transform",
+    "describe_space",
+    "interval",
+    "leaf_name",
+    "ordered",
+    "positive",
+    "real",
+    "simplex",
+]

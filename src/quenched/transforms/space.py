@@ -1,0 +1,170 @@
+"""The space of a problem's parameters: names, shapes, and the way to one vector on the real line and back."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+from quenched.transforms.transform import Real, Transform
+
+Parameters = Any  # any pytree of float arrays
+
+
+class Leaf(eqx.Module):
+    """One array of the parameter pytree."""
+
+    name: str = eqx.field(static=True)
+    shape: tuple[int, ...] = eqx.field(static=True)  # in natural units
+    transform: Transform = eqx.field(static=True)
+
+    @property
+    def real_shape(self) -> tuple[int, ...]:
+        return self.transform.real_shape(self.shape)
+
+
+class Space(eqx.Module):
+    """Everything static about the parameters; hashable, so that it can key a compiled program."""
+
+    structure: jax.tree_util.PyTreeDef = eqx.field(static=True)
+    leaves: tuple[Leaf, ...] = eqx.field(static=True)
+
+    @property
+    def dim(self) -> int:
+        return sum(int(np.prod(leaf.real_shape)) for leaf in self.leaves)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Coordinates of each leaf on the real line."""
+        return tuple(int(np.prod(leaf.real_shape)) for leaf in self.leaves)
+
+    @property
+    def constrained(self) -> bool:
+        return any(not isinstance(leaf.transform, Real) for leaf in self.leaves)
+
+    def _split(self, vector: Array) -> list[Array]:
+        ends = np.cumsum(self.sizes)[:-1]
+        pieces = jnp.split(vector, ends)
+        return [piece.reshape(leaf.real_shape) for piece, leaf in zip(pieces, self.leaves, strict=True)]
+
+    def to_natural(self, vector: Array) -> Parameters:
+        """One vector on the real line to the pytree in natural units."""
+        pieces = self._split(vector)
+        natural = [leaf.transform.to_natural(x) for x, leaf in zip(pieces, self.leaves, strict=True)]
+        return jax.tree.unflatten(self.structure, natural)
+
+    def log_jacobian(self, vector: Array) -> Array:
+        """Log volume element at a vector on the real line."""
+        pieces = self._split(vector)
+        terms = [leaf.transform.log_jacobian(x) for x, leaf in zip(pieces, self.leaves, strict=True)]
+        return sum(terms, start=jnp.zeros((), vector.dtype))
+
+    def to_real(self, parameters: Parameters) -> Array:
+        """A pytree in natural units to one vector on the real line."""
+        values = jax.tree.leaves(parameters)
+        pieces = [leaf.transform.to_real(jnp.asarray(x)) for x, leaf in zip(values, self.leaves, strict=True)]
+        return jnp.concatenate([piece.reshape(-1) for piece in pieces])
+
+    def unravel(self, vector: ArrayLike) -> Parameters:
+        """Cut a real-line vector into the pytree without transforming it."""
+        return jax.tree.unflatten(self.structure, self._split(jnp.asarray(vector)))
+
+    def coordinate_names(self) -> list[str]:
+        """A name for every coordinate of the real-line vector: `tau`, `theta[3]`, `w[2,0]`."""
+        names = []
+        for leaf in self.leaves:
+            for index in np.ndindex(leaf.real_shape):
+                names.append(leaf.name + (f"[{','.join(map(str, index))}]" if index else ""))
+        return names
+
+
+def describe_space(start: Parameters, transforms: object = None) -> tuple[Space, np.ndarray]:
+    """Read names, shapes and constraints off `start`; give the space and the start on the real line.
+
+    Raises
+    ------
+    ValueError
+        When `start` is empty, holds integers or values that are not finite, or lies outside its constraints.
+    """
+    with_paths, structure = jax.tree_util.tree_flatten_with_path(start)
+    if not with_paths:
+        raise ValueError(f"start: {start!r} holds no parameters; give an array or a pytree of arrays.")
+    chosen = _match_transforms(start, transforms)
+    leaves, vectors = [], []
+    for (path, value), transform in zip(with_paths, chosen, strict=True):
+        name = leaf_name(path)
+        array = _float_array(name, value)
+        leaf = Leaf(name, array.shape, transform)
+        vectors.append(_real_start(leaf, array))
+        leaves.append(leaf)
+    vector = np.concatenate(vectors)
+    if not vector.size:
+        raise ValueError("start: every leaf has size 0; there is nothing to infer.")
+    return Space(structure, tuple(leaves)), vector
+
+
+def leaf_name(path: tuple) -> str:
+    """A dotted name for a leaf of the pytree; a bare array is called `parameters`."""
+    parts = [str(getattr(key, "key", getattr(key, "name", getattr(key, "idx", key)))) for key in path]
+    return ".".join(parts) or "parameters"
+
+
+def _float_array(name: str, value: object) -> np.ndarray:
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"start: {name} = {value!r} is not an array.") from error
+    if array.dtype.kind in "iub":
+        raise ValueError(
+            f"start: {name} has dtype {array.dtype}, but parameters are real numbers; "
+            f"write floats, e.g. {array.astype(float).ravel()[:1].tolist()} instead of {array.ravel()[:1].tolist()}."
+        )
+    if array.dtype.kind != "f":
+        raise ValueError(f"start: {name} has dtype {array.dtype}; parameters must be arrays of floats.")
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"start: {name} = {array} is not finite; give a finite starting value.")
+    return array.astype(np.float64)
+
+
+def _real_start(leaf: Leaf, array: np.ndarray) -> np.ndarray:
+    shape = leaf.real_shape
+    vector = np.asarray(leaf.transform.to_real(jnp.asarray(array)))
+    if not np.all(np.isfinite(vector)) or not _inside(leaf.transform, vector, array):
+        raise ValueError(
+            f"start: {leaf.name} = {array} is outside its support; its transform needs values "
+            f"{leaf.transform.describe()}."
+        )
+    return vector.reshape(int(np.prod(shape)))
+
+
+def _inside(transform: Transform, vector: np.ndarray, array: np.ndarray) -> bool:
+    back = np.asarray(transform.to_natural(jnp.asarray(vector)))
+    return bool(np.allclose(back, array, rtol=1e-5, atol=1e-8))
+
+
+def _match_transforms(start: Parameters, transforms: object) -> list[Transform]:
+    """One transform per leaf: a single one for all, or a pytree like `start` in which None or a missing key is real."""
+    n_leaves = len(jax.tree.leaves(start))
+    if transforms is None or isinstance(transforms, Transform):
+        return [transforms or Real()] * n_leaves
+    known = {leaf_name(path) for path, _ in jax.tree_util.tree_flatten_with_path(start)[0]}
+    given = jax.tree_util.tree_flatten_with_path(
+        transforms, is_leaf=lambda x: x is None or isinstance(x, Transform)
+    )[0]
+    chosen: dict[str, Transform] = {}
+    for path, transform in given:
+        name = leaf_name(path)
+        if transform is not None and not isinstance(transform, Transform):
+            raise ValueError(
+                f"transforms: {name} = {transform!r} is not a transform; use positive, interval(a, b), ordered, "
+                "simplex, real or None."
+            )
+        covered = [leaf for leaf in known if leaf == name or leaf.startswith(name + ".")]
+        if not covered:
+            raise ValueError(f"transforms: no parameter is called {name!r}; start has {sorted(known)}.")
+        chosen.update({leaf: transform or Real() for leaf in covered})
+    names = [leaf_name(path) for path, _ in jax.tree_util.tree_flatten_with_path(start)[0]]
+    return [chosen.get(name, Real()) for name in names]

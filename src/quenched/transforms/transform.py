@@ -1,0 +1,161 @@
+"""Maps between a constrained parameter and the real line, with their log-Jacobian.
+
+`to_natural` takes a point of the real line to natural units, `to_real` goes back, and `log_jacobian` is
+log |d natural / d real| at a point of the real line: what must be added to a log density written in natural units so
+that it is a density on the real line.
+"""
+
+from abc import abstractmethod
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+
+class Transform(eqx.Module):
+    """One constraint. A simplex has one coordinate less on the real line: see `real_shape`."""
+
+    @abstractmethod
+    def to_natural(self, real: Array) -> Array:
+        """From the real line to natural units."""
+
+    @abstractmethod
+    def to_real(self, natural: Array) -> Array:
+        """From natural units to the real line; NaN or infinite outside the support."""
+
+    @abstractmethod
+    def log_jacobian(self, real: Array) -> Array:
+        """Log of the volume element, a scalar."""
+
+    def real_shape(self, natural_shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Shape on the real line of a parameter of this shape in natural units."""
+        return natural_shape
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The support in words, for messages: what a valid value looks like."""
+
+
+class Real(Transform):
+    """No constraint."""
+
+    def to_natural(self, real):
+        return real
+
+    def to_real(self, natural):
+        return natural
+
+    def log_jacobian(self, real):
+        return jnp.zeros((), real.dtype)
+
+    def describe(self):
+        return "a real number"
+
+
+class Positive(Transform):
+    """x > 0, by the exponential."""
+
+    def to_natural(self, real):
+        return jnp.exp(real)
+
+    def to_real(self, natural):
+        return jnp.log(natural)
+
+    def log_jacobian(self, real):
+        return jnp.sum(real)
+
+    def describe(self):
+        return "greater than 0"
+
+
+class Interval(Transform):
+    """lower < x < upper, by the logistic function."""
+
+    lower: float
+    upper: float
+
+    def __check_init__(self):
+        if not self.lower < self.upper:
+            raise ValueError(f"interval({self.lower}, {self.upper}): the lower end must be below the upper end.")
+
+    def to_natural(self, real):
+        # The convex combination keeps both ends: lower + width * 1 may round to beyond upper.
+        share = jax.nn.sigmoid(real)
+        return self.lower * (1.0 - share) + self.upper * share
+
+    def to_real(self, natural):
+        return jnp.log(natural - self.lower) - jnp.log(self.upper - natural)
+
+    def log_jacobian(self, real):
+        width = jnp.log(jnp.asarray(self.upper - self.lower, real.dtype))
+        return jnp.sum(width - jax.nn.softplus(real) - jax.nn.softplus(-real))
+
+    def describe(self):
+        return f"between {self.lower} and {self.upper}"
+
+
+class Ordered(Transform):
+    """Increasing along the last axis, by a first value and log differences."""
+
+    def to_natural(self, real):
+        return jnp.cumsum(jnp.concatenate([real[..., :1], jnp.exp(real[..., 1:])], axis=-1), axis=-1)
+
+    def to_real(self, natural):
+        return jnp.concatenate([natural[..., :1], jnp.log(jnp.diff(natural, axis=-1))], axis=-1)
+
+    def log_jacobian(self, real):
+        return jnp.sum(real[..., 1:])
+
+    def describe(self):
+        return "increasing along the last axis"
+
+    def real_shape(self, natural_shape):
+        if not natural_shape:
+            raise ValueError("ordered applies to arrays with at least one axis, not to a scalar.")
+        return natural_shape
+
+
+class Simplex(Transform):
+    """Positive and summing to one along the last axis, by stick breaking; the centre maps to zero."""
+
+    def to_natural(self, real):
+        share = jax.nn.sigmoid(real + self._offset(real))
+        rest = jnp.cumprod(1.0 - share, axis=-1)
+        one = jnp.ones_like(rest[..., :1])
+        return jnp.concatenate([share, one], axis=-1) * jnp.concatenate([one, rest], axis=-1)
+
+    def to_real(self, natural):
+        # The stick that remains is summed from the end, which keeps small parts exact.
+        rest = jnp.flip(jnp.cumsum(jnp.flip(natural, -1), axis=-1), -1)
+        real = jnp.log(natural[..., :-1]) - jnp.log(rest[..., 1:])
+        return real - self._offset(real)
+
+    def log_jacobian(self, real):
+        shifted = real + self._offset(real)
+        log_rest = jnp.cumsum(-jax.nn.softplus(shifted), axis=-1)
+        before = jnp.concatenate([jnp.zeros_like(log_rest[..., :1]), log_rest[..., :-1]], axis=-1)
+        return jnp.sum(before - jax.nn.softplus(shifted) - jax.nn.softplus(-shifted))
+
+    def describe(self):
+        return "positive and summing to 1 along the last axis"
+
+    def real_shape(self, natural_shape):
+        if not natural_shape or natural_shape[-1] < 2:
+            raise ValueError(f"simplex needs at least two parts along the last axis, got shape {natural_shape}.")
+        return (*natural_shape[:-1], natural_shape[-1] - 1)
+
+    @staticmethod
+    def _offset(real):
+        return -jnp.log(jnp.arange(real.shape[-1], 0, -1, dtype=real.dtype))
+
+
+real = Real()
+positive = Positive()
+ordered = Ordered()
+simplex = Simplex()
+
+
+def interval(lower: float, upper: float) -> Interval:
+    """Between `lower` and `upper`, both finite."""
+    return Interval(float(lower), float(upper))
