@@ -1,3 +1,35 @@
-"""Bayesian inference with frozen draws."""
+"""Bayesian inference with frozen draws: the best Gaussian posterior, a bound on the log evidence, and a verdict."""
+
+from quenched.draws import Draws, antithetic, iid, matched, sobol
+from quenched.families import Blocks
+from quenched.fitting import Alternating, Joint, fit
+from quenched.result import Fit, FitError, Status
+from quenched.storage import load
+from quenched.targets import from_value_and_grad, regression, with_gaussian_prior
+from quenched.transforms import interval, ordered, positive, real, simplex
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Alternating",
+    "Blocks",
+    "Draws",
+    "Fit",
+    "FitError",
+    "Joint",
+    "Status",
+    "antithetic",
+    "fit",
+    "from_value_and_grad",
+    "iid",
+    "interval",
+    "load",
+    "matched",
+    "ordered",
+    "positive",
+    "real",
+    "regression",
+    "simplex",
+    "sobol",
+    "with_gaussian_prior",
+]

@@ -150,7 +150,8 @@ def test_otherwise_a_download_is_silent(
 ) -> None:
     screen = replace_screen(monkeypatch, terminal=terminal)
     logger = pooch.get_logger()
-    level, records = logger.level, []
+    logger.setLevel(logging.INFO)
+    records: list[logging.LogRecord] = []
     listener = logging.Handler()
     monkeypatch.setattr(listener, "emit", records.append)
     logger.addHandler(listener)
@@ -160,4 +161,4 @@ def test_otherwise_a_download_is_silent(
         logger.removeHandler(listener)
     assert screen.getvalue() == ""
     assert records == []
-    assert logger.level == level
+    assert logger.level == logging.INFO

@@ -3,7 +3,8 @@
 The logistic function is bounded below by a Gaussian in its argument, tight at ±ξ_n, one ξ per data item.
 With λ(ξ) = (σ(ξ) − ½) / (2ξ) and prior N(w | 0, I/α):
 
-    Σ⁻¹ = αI + 2 Σ_n λ(ξ_n) φ_n φ_nᵀ,  μ = Σ Σ_n (y_n − ½) φ_n,  ξ_n² = φ_nᵀ(Σ + μμᵀ)φ_n,  α = M / (μᵀμ + tr Σ),
+    Σ⁻¹ = αI + 2 Σ_n λ(ξ_n) φ_n φ_nᵀ,  μ = Σ Σ_n (y_n − ½) φ_n,
+    ξ_n² = φ_nᵀ(Σ + μμᵀ)φ_n,  α = M / (μᵀμ + tr Σ),
     bound = ½ log(|Σ| α^M) + ½ μᵀΣ⁻¹μ + Σ_n [log σ(ξ_n) − ξ_n/2 + λ(ξ_n) ξ_n²].
 
 Plain EM needs hundreds of rounds. Here the rounds are extrapolated (`ascend`), and α moves by MacKay's
@@ -33,9 +34,9 @@ from quenched.baselines.exact_linear_regression import (
 class JaakkolaJordan:
     """Gaussian posterior of the weights with Jaakkola and Jordan's own bound on the log evidence, in nats.
 
-    The bound is looser than the true bound of the same Gaussian (`gauss_hermite.logistic_bound`). `history` holds it at
-    the start and after each round. `converged` is False when the rounds ran out, or when the prior precision
-    ran into its limit because the labels do not depend on the features.
+    The bound is looser than the true bound of the same Gaussian (`gauss_hermite.logistic_bound`). `history`
+    holds it at the start and after each round. `converged` is False when the rounds ran out, or when a
+    learned prior precision ran into a limit, most often because the labels do not depend on the features.
     """
 
     mean: Array
@@ -73,14 +74,14 @@ def jaakkola_jordan(
     pull = problem.rows.T @ (problem.labels - 0.5)
 
     def evaluate(point: Array) -> Round:
-        tightness, log_alpha = np.abs(point[:-1]), problem.clip(point[-1])
+        tightness, alpha = np.abs(point[:-1]), problem.alpha(point[-1])
         curvature = quadratic_coefficient(tightness)
-        posterior = site_posterior(problem.rows, 2 * curvature, pull, np.exp(log_alpha))
+        posterior = site_posterior(problem.rows, 2 * curvature, pull, alpha)
         items = log_expit(tightness) - tightness / 2 + curvature * tightness**2
         wanted = np.append(
             np.sqrt(posterior.variances + posterior.means**2), problem.next_log_alpha(posterior)
         )
-        here = np.append(tightness, log_alpha)
+        here = np.append(tightness, np.log(alpha))
         change = np.abs(wanted - here) / np.append(1 + tightness, 1.0)
         bound = posterior.half_log_volume + 0.5 * pull @ posterior.mean + np.sum(items)
         return Round(here, wanted, float(bound), float(np.max(change)), posterior)
@@ -124,24 +125,28 @@ class LogisticProblem:
             return float(np.log(self.prior_precision))
         return float(np.log(np.mean(np.sum(self.rows**2, axis=1))))
 
-    def limit(self) -> float:
-        """The log precision at which the linear predictor has standard deviation 1e-6 under the prior."""
-        return float(np.log(1e12 * np.max(np.sum(self.rows**2, axis=1))))
+    def limits(self) -> tuple[float, float]:
+        """Log precisions beyond which the prior, or its effect, is lost in rounding."""
+        size = np.log(np.sum(self.rows**2))
+        return float(size + np.log(1e-20)), float(size + np.log(1e12))
 
-    def clip(self, log_alpha: float) -> float:
-        """Keep a learned precision where numbers are safe; a given one is not touched."""
-        return log_alpha if self.prior_precision is not None else min(log_alpha, self.limit())
+    def alpha(self, log_alpha: float) -> float:
+        """The given precision, or a learned one kept where numbers are safe."""
+        if self.prior_precision is not None:
+            return self.prior_precision
+        return float(np.exp(np.clip(log_alpha, *self.limits())))
 
     def next_log_alpha(self, posterior: SitePosterior) -> float:
         """MacKay's update γ / μᵀμ with γ = M − α tr Σ; its fixed point is α = M / (μᵀμ + tr Σ)."""
-        if self.prior_precision is not None:
-            return float(np.log(self.prior_precision))
         squared = max(posterior.mean @ posterior.mean, np.finfo(float).tiny)
-        return self.clip(float(np.log(posterior.n_effective / squared)))
+        return float(np.log(self.alpha(np.log(posterior.n_effective / squared))))
 
     def at_limit(self, posterior: SitePosterior) -> bool:
         """Whether a learned precision ran away."""
-        return self.prior_precision is None and np.log(posterior.prior_precision) >= self.limit() - 1e-6
+        if self.prior_precision is not None:
+            return False
+        low, high = self.limits()
+        return not low + 1e-6 < np.log(posterior.prior_precision) < high - 1e-6
 
     def natural_units(self, posterior: SitePosterior) -> tuple[Array, Array]:
         """Mean and covariance of all the weights."""
@@ -159,7 +164,7 @@ class LogisticProblem:
 def logistic_problem(
     features: ArrayLike, labels: ArrayLike, prior_precision: float | None
 ) -> LogisticProblem:
-    """Check the arguments and rotate the weights into the span of the features where that makes them fewer."""
+    """Check the arguments; rotate the weights into the span of the features if that makes them fewer."""
     matrix = checked_features(features)
     y = checked_labels(labels, len(matrix))
     check_precision("prior_precision", prior_precision)
@@ -206,13 +211,11 @@ def site_posterior(
 ) -> SitePosterior:
     """Gaussian with natural parameters linear and αI + Σ_n λ_n φ_n φ_nᵀ, by one Cholesky factorisation."""
     weighted = rows * np.sqrt(site_precision)[:, None]
-    precision = weighted.T @ weighted
-    precision[np.diag_indices(len(precision))] += prior_precision
-    factor = cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
+    factor = _precision_factor(weighted, prior_precision)
     half = solve_triangular(factor, rows.T, lower=True, check_finite=False)
     mean = solve_triangular(factor, solve_triangular(factor, linear, lower=True), lower=True, trans="T")
     variances = np.einsum("in,in->n", half, half)
-    half_log_volume = 0.5 * len(mean) * np.log(prior_precision) - np.sum(np.log(np.diag(factor)))
+    half_log_volume = 0.5 * len(mean) * np.log(prior_precision) - np.sum(np.log(np.abs(np.diag(factor))))
     return SitePosterior(
         mean=mean,
         precision_factor=factor,
@@ -224,9 +227,20 @@ def site_posterior(
     )
 
 
+def _precision_factor(weighted: Array, prior_precision: float) -> Array:
+    precision = weighted.T @ weighted
+    precision[np.diag_indices(len(precision))] += prior_precision
+    try:
+        return cholesky(precision, lower=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        # A weak prior on dependent features: factorise the square root, whose condition is not squared.
+        root = np.vstack([weighted, np.sqrt(prior_precision) * np.eye(len(precision))])
+        return qr(root, mode="r", check_finite=False)[0][: len(precision)].T
+
+
 @dataclass(frozen=True, eq=False)
 class Round:
-    """One evaluation: the point, where the plain update would go, the bound here, and the distance to rest."""
+    """One evaluation: the point, where the plain update goes, the bound here, and how far from rest."""
 
     here: Array
     there: Array

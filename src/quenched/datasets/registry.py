@@ -73,7 +73,7 @@ def find(name: str) -> Dataset:
     known = registry()
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(str(name), list(known), n=1)
+    near = difflib.get_close_matches(str(name).lower(), list(known), n=1)
     suggestion = f" Did you mean {near[0]!r}?" if near else ""
     raise ValueError(f"Unknown dataset {name!r}.{suggestion} Known: {', '.join(known)}.")
 

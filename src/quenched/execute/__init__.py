@@ -1,0 +1,7 @@
+"""How a target's function is evaluated at the draws."""
+
+from quenched.execute.executor import Evaluation, Executor
+from quenched.execute.host import Host
+from quenched.execute.traced import Programs, Traced, chunk_that_fits, trace
+
+__all__ = ["Evaluation", "Executor", "Host", "Programs", "Traced", "chunk_that_fits", "trace"]

@@ -1,0 +1,43 @@
+"""How a target's function is evaluated at many points.
+
+Every executor answers the same three questions: values and gradients at a chunk of points, values alone, and the
+second-order expansion at one point. Who asks does not know whether JAX, NumPy or another process does the work.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+from jax import Array
+
+
+class Evaluation(NamedTuple):
+    """The function at a chunk of points."""
+
+    values: Array  # (chunk,)
+    gradients: Array  # (chunk, dim), on the real line
+    free_gradient: Array  # summed over the points that count
+
+
+class Executor(ABC):
+    """Evaluates f(vector, data, free) for vectors on the real line."""
+
+    chunk: int  # points per call: the one shape that is ever compiled
+
+    @abstractmethod
+    def evaluate(self, points: Array, counts: Array, data: Any, free: Array) -> Evaluation:
+        """Values and gradients at exactly `chunk` points; `counts` is zero for points that only fill up."""
+
+    @abstractmethod
+    def values(self, points: Array, data: Any, free: Array) -> Array:
+        """Values at exactly `chunk` points."""
+
+    @abstractmethod
+    def second_order(
+        self, point: np.ndarray, spread: np.ndarray, data: Any, free: Array
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """Value, gradient and Hessian at one point; `spread` is a guess at the scale of each coordinate."""
+
+    @abstractmethod
+    def second_order_cost(self, dim: int) -> int:
+        """Gradient evaluations that `second_order` is worth."""

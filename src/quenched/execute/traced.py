@@ -1,0 +1,91 @@
+"""JAX functions: traced once, compiled for one chunk of points, kept for the next fit."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from quenched.execute.executor import Evaluation, Executor
+from quenched.execute.memory import bytes_per_point
+
+_HESSIAN_BATCH = 64  # columns at a time
+
+
+class Programs(NamedTuple):
+    """The compiled faces of one function f(vector, data, free). Build once per function and keep."""
+
+    evaluate: Callable[..., Evaluation]
+    values: Callable[..., Array]
+    second_order: Callable[..., tuple[Array, Array, Array]]
+    gradient_of_one: Callable[..., Any]
+
+
+def trace(function: Callable[[Array, Any, Array], Array]) -> Programs:
+    """Wrap a function for batches. The inner `jit` makes Python run it once, whatever is built from it."""
+    once = jax.jit(function)
+
+    def counted(points, counts, data, free):
+        values = jax.vmap(once, in_axes=(0, None, None))(points, data, free)
+        return jnp.sum(jnp.where(counts > 0, values, 0.0)), values
+
+    @jax.jit
+    def evaluate(points, counts, data, free):
+        (_, values), (gradients, of_free) = jax.value_and_grad(counted, argnums=(0, 3), has_aux=True)(
+            points, counts, data, free
+        )
+        return Evaluation(values, gradients, of_free)
+
+    @jax.jit
+    def second_order(point, data, free):
+        of_point = lambda vector: jax.value_and_grad(once)(vector, data, free)
+        column = lambda direction: jax.jvp(lambda vector: of_point(vector)[1], (point,), (direction,))[1]
+        basis = jnp.eye(point.size, dtype=point.dtype)
+        return *of_point(point), jax.lax.map(column, basis, batch_size=min(_HESSIAN_BATCH, point.size))
+
+    values = jax.jit(jax.vmap(once, in_axes=(0, None, None)))
+    return Programs(evaluate, values, second_order, jax.grad(once, argnums=(0, 2)))
+
+
+class Traced(Executor):
+    """Runs a traced function on this device, `chunk` points at a time."""
+
+    def __init__(self, programs: Programs, chunk: int):
+        self.programs = programs
+        self.chunk = chunk
+
+    def evaluate(self, points, counts, data, free):
+        return self.programs.evaluate(points, counts, data, free)
+
+    def values(self, points, data, free):
+        return self.programs.values(points, data, free)
+
+    def second_order(self, point, spread, data, free):
+        value, gradient, hessian = self.programs.second_order(jnp.asarray(point), data, free)
+        return float(value), np.asarray(gradient), np.asarray(hessian)
+
+    def second_order_cost(self, dim):
+        return 1 + 2 * dim  # a Hessian-vector product is about two gradients
+
+
+def chunk_that_fits(programs: Programs, dim: int, n_draws: int, data: Any, free: Array, memory: int | None) -> int:
+    """Points per call so that their intermediates stay below `memory` bytes.
+
+    Raises
+    ------
+    ValueError
+        When the limit cannot hold even one draw beside the optimiser's own arrays.
+    """
+    if memory is None:
+        return n_draws
+    one = bytes_per_point(partial(programs.gradient_of_one), jnp.zeros(dim), data, free)
+    point = 3 * 8 * dim  # the draw, its image, its gradient
+    chunk = int(memory // (one + point))
+    if chunk < 1:
+        raise ValueError(
+            f"memory={memory}: one draw needs up to {one + point} bytes; allow at least that, or use fewer data."
+        )
+    return min(n_draws, chunk)

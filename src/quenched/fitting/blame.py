@@ -1,0 +1,72 @@
+"""Which parameter makes the log density infinite: the message a user can act on."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from quenched.families import Gaussian
+from quenched.objective import Objective, place
+from quenched.problem import Problem
+
+
+def blame_start(problem: Problem, point: np.ndarray, value: float, gradient: np.ndarray) -> str:
+    """Say what is wrong at the start, and where."""
+    if np.isfinite(value):
+        bad = [int(index) for index in np.flatnonzero(~np.isfinite(gradient))]
+        return (
+            f"start: the log density is {value:.6g}, but its gradient is not finite in {_listed(problem, point, bad)}. "
+            "Look for a square root, a logarithm or a division at zero there, or start elsewhere."
+        )
+    guilty = _coordinates_that_help(problem, point)
+    who = f"; it becomes finite when {_listed(problem, point, guilty)} is moved" if guilty else ""
+    return (
+        f"start: the log density is {value} at the start{who}. Start inside the support, or give the parameter a "
+        "transform (positive, interval(a, b), ...) that keeps it there."
+    )
+
+
+def blame_draws(problem: Problem, posterior: Gaussian, objective: Objective) -> str:
+    """Say at which draw around the start the log density or its gradient is not finite."""
+    for z, counts in objective.chunks:
+        points = place(posterior, z)
+        evaluation = objective.executor.evaluate(points, counts, problem.data, problem.hyper.free)
+        values, gradients = np.asarray(evaluation.values), np.asarray(evaluation.gradients)
+        for index in np.flatnonzero(np.asarray(counts) > 0):
+            point = np.asarray(points[index])
+            if not np.isfinite(values[index]):
+                guilty = _coordinates_that_help(problem, point)
+                who = _listed(problem, point, guilty or [int(np.argmax(np.abs(np.asarray(z[index]))))])
+                return f"draws: the log density is {values[index]} at a draw close to the start, where {who}."
+            bad = [int(i) for i in np.flatnonzero(~np.isfinite(gradients[index]))]
+            if bad:
+                return f"draws: the gradient is not finite at a draw close to the start in {_listed(problem, point, bad)}."
+    return "draws: the log density is not finite at a draw close to the start."
+
+
+def _coordinates_that_help(problem: Problem, point: np.ndarray) -> list[int]:
+    """Coordinates whose change alone makes the value finite."""
+    executor = problem.executor(1)
+    guilty = []
+    for index in range(min(problem.dim, 200)):
+        for shift in (1.0, -1.0, 10.0, -10.0):
+            moved = point.copy()
+            moved[index] += shift
+            if np.isfinite(np.asarray(executor.values(jnp.asarray(moved)[None], problem.data, problem.hyper.free)))[0]:
+                guilty.append(index)
+                break
+    return guilty
+
+
+def _listed(problem: Problem, point: np.ndarray, indices: list[int]) -> str:
+    """`tau = 0.1, theta[2] = -3` in natural units where they can be read off."""
+    names = problem.space.coordinate_names()
+    natural = np.concatenate(
+        [np.ravel(leaf) for leaf in _leaves(problem, point)]
+    )
+    values = natural if len(natural) == len(point) else point
+    shown = [f"{names[index]} = {values[index]:.6g}" for index in indices[:4]]
+    return ", ".join(shown) + (f" and {len(indices) - 4} more" if len(indices) > 4 else "")
+
+
+def _leaves(problem: Problem, point: np.ndarray) -> list[np.ndarray]:
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(problem.space.to_natural(jnp.asarray(point)))]

@@ -1,0 +1,297 @@
+"""`fit`: from a log density to the best Gaussian posterior, with draws grown until they suffice."""
+
+import platform
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from quenched.draws import Draws
+from quenched.families import Family, Gaussian
+from quenched.fitting import options
+from quenched.fitting.ascent import Ascent
+from quenched.fitting.method import Joint, Method
+from quenched.fitting.monitor import check, check_draws
+from quenched.fitting.progress import Watcher
+from quenched.fitting.start import CannotStart, Start, Starter
+from quenched.objective import Objective
+from quenched.problem import Problem, make_problem
+from quenched.result import Fit, FitError, History, Optimum, Posterior, Round, Status
+from quenched.storage import save
+from quenched.targets import Hyper, Target
+from quenched.transforms import Space, describe_space
+
+_FEWEST_DRAWS = 64
+_SAME_OPTIMUM = 0.5  # posterior standard deviations, root mean square over coordinates
+
+
+def fit(
+    log_density: Callable[..., Any] | Target,
+    start: Any,
+    *,
+    data: Any = None,
+    family: str | Family = "full",
+    draws: int | Draws | None = None,
+    transforms: Any = None,
+    hyper: Any = None,
+    method: Method = Joint(),
+    seed: int = 0,
+    max_draws: int | None = None,
+    tolerance: float | None = None,
+    starts: int = 1,
+    check: int | None = None,
+    memory: int | None = None,
+    checkpoint: str | Path | None = None,
+    max_seconds: float | None = None,
+    throw: bool = True,
+    progress: bool = True,
+    **unknown: Any,
+) -> Fit:
+    """Fit the best Gaussian posterior to a log density.
+
+    Parameters
+    ----------
+    log_density
+        log_density(parameters[, data][, hyper]) -> number, in JAX and in natural units, up to a constant; or a target
+        (`regression`, `with_gaussian_prior`, `from_value_and_grad`).
+    start
+        Array or pytree of floats in natural units; or an earlier `Fit` (also a loaded one), to resume from its
+        posterior.
+    data
+        Any pytree of arrays, handed to the log density. New data of the same shapes never cause a new trace.
+    family
+        "full", "diagonal", or `Blocks(...)`.
+    draws
+        None grows matched draws until the gap is below `tolerance`. A number or a `Draws` object fixes them.
+    transforms
+        Constraint of each parameter: a pytree like `start` (missing keys are real) or one for all.
+    hyper
+        Hyperparameters raised by gradient together with the posterior.
+    method
+        `Joint()` or `Alternating()`.
+    seed
+        Of the draws.
+    max_draws
+        Where growth ends; 16 per coupled coordinate and at least 2048 by default.
+    tolerance
+        Nats of gap that are accepted; 0.1, or 0.01 per coordinate if that is more.
+    starts
+        Starting points: the given one and others around it, each with its own optimum; the best bound is kept.
+    check
+        Number of check draws; five times the draws by default.
+    memory
+        Bytes that evaluating the log density may use at a time; draws are cut into chunks that fit.
+    checkpoint
+        File that holds the result so far, written after each round.
+    max_seconds
+        Time after which the fit stops at the next evaluation.
+    throw
+        Raise `FitError` (with the partial result) when the numbers go wrong; otherwise `status` says so.
+    progress
+        Show a line on the terminal.
+
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    ValueError
+        For misuse, before anything is computed.
+    FitError
+        When the log density is not finite where it must be, or no ascent is possible.
+    """
+    known = [name for name in fit.__annotations__ if name not in ("unknown", "return")]
+    options.refuse_unknown(unknown, known)
+    target = options.read_target(log_density)
+    run = _Run(
+        target=target,
+        family=options.read_family(family),
+        method=options.read_method(method),
+        seed=options.whole_number("seed", seed, 0),
+        starts=options.whole_number("starts", starts, 1),
+        checkpoint=checkpoint,
+    )
+    memory = None if memory is None else options.whole_number("memory", memory, 1)
+    max_seconds = None if max_seconds is None else options.positive_number("max_seconds", max_seconds)
+    options.check_data(target.data if data is None else data)
+    options.check_hyper(hyper)
+    if target.on_host and hyper is not None:
+        raise ValueError("hyper: a host function gives no gradient for hyperparameters; write it in JAX.")
+    with jax.enable_x64(True), Watcher(progress, max_seconds) as watch:
+        resumed = start if isinstance(start, Fit) else None
+        if resumed is None:
+            space, point = describe_space(start, transforms)
+        else:
+            space, point = resumed.space, resumed.posterior.mean
+            hyper = resumed.hyper if hyper is None and target.reports == () else hyper
+        problem = make_problem(target, space, data, hyper, memory)
+        coupled = run.family.coupled_coordinates(space.sizes)
+        default = max(_FEWEST_DRAWS, 4 * coupled) if resumed is None else resumed.n_draws
+        first = options.read_draws(draws, run.family, problem.form, space.sizes, run.seed, default)
+        if options.unseen_directions(first, run.family, space.sizes):
+            warnings.warn(
+                f"draws: {first.n} draws do not span the {coupled} coupled coordinates; the posterior stays at the "
+                "prior in the directions that no draw sees.",
+                stacklevel=2,
+            )
+        run.tolerance = max(0.1, 0.01 * space.dim) if tolerance is None else options.positive_number("tolerance", tolerance)
+        limit = max(2048, 16 * coupled) if max_draws is None else options.whole_number("max_draws", max_draws, 2)
+        run.max_draws = first.n if draws is not None else limit
+        run.n_check = None if check is None else options.whole_number("check", check, 2)
+        result = run.go(problem, space, point, first, resumed, watch)
+    if throw and result.status in (Status.NOT_FINITE, Status.NO_ASCENT):
+        raise FitError(result.message, result)
+    return result
+
+
+class _Run:
+    """One fit under way: what it was asked for and what it has reached."""
+
+    tolerance: float
+    max_draws: int
+    n_check: int | None
+
+    def __init__(self, *, target, family, method, seed, starts, checkpoint):
+        self.target: Target = target
+        self.family: Family = family
+        self.method: Method = method
+        self.seed: int = seed
+        self.starts: int = starts
+        self.checkpoint: str | Path | None = checkpoint
+        self.rounds: list[Round] = []
+        self.n_evaluations = 0
+        self.n_objective_evaluations = 0
+        self.optima: tuple[Optimum, ...] = ()
+
+    def go(self, problem: Problem, space: Space, point: np.ndarray, draws: Draws, resumed: Fit | None, watch) -> Fit:
+        self.problem, self.space, self.draws, self.watch = problem, space, draws, watch
+        objective = Objective(problem, draws)
+        try:
+            start = self._start(objective, point, resumed)
+        except CannotStart as error:
+            broken = self.family.isotropic(point, np.full(problem.dim, 1e-3), space.sizes)
+            return self._result(broken, problem.hyper, -np.inf, error.status, str(error))
+        ascent = self._ascend(objective, start)
+        while ascent.status is Status.CONVERGED and self._too_few() and 2 * self.draws.n <= self.max_draws:
+            self.draws = self.draws.grow(2 * self.draws.n)
+            ascent = self._ascend(Objective(problem, self.draws), Start(ascent.posterior, ascent.hyper, ascent.bound, "warm"))
+        return self._result(ascent.posterior, ascent.hyper, ascent.bound, ascent.status, ascent.status.message)
+
+    def _start(self, objective: Objective, point: np.ndarray, resumed: Fit | None) -> Start:
+        if resumed is not None:
+            return self._resume(resumed)
+        self.watch.say("looking for a start")
+        starter = Starter(self.problem, self.family, objective)
+        starts = []
+        for place in _around(point, self.starts, self.seed):
+            starts.append(self.method.begin(starter, place))
+        self.n_evaluations += starter.n_evaluations
+        if self.starts > 1:
+            return self._best_of(objective, starts)
+        return starts[0]
+
+    def _best_of(self, objective: Objective, starts: list[Start]) -> Start:
+        """Run every start to its optimum and tell the distinct ones apart."""
+        quiet = lambda posterior, hyper, bound: None
+        found: list[tuple[Ascent, int]] = []
+        for start in starts:
+            ascent = self.method.run(objective, start.posterior, start.hyper, self.watch, quiet)
+            for index, (other, count) in enumerate(found):
+                if _same(ascent, other):
+                    found[index] = (max(ascent, other, key=lambda a: a.bound), count + 1)
+                    break
+            else:
+                found.append((ascent, 1))
+        found.sort(key=lambda pair: -pair[0].bound)
+        self.optima = tuple(Optimum(a.bound, np.asarray(a.posterior.mean), count) for a, count in found)
+        best = found[0][0]
+        return Start(best.posterior, best.hyper, best.bound, "best of several")
+
+    def _resume(self, resumed: Fit) -> Start:
+        member: Any = jax.tree.map(jnp.asarray, resumed.posterior.member)
+        sizes = self.space.sizes
+        fresh = self.family.isotropic(np.zeros(self.problem.dim), np.ones(self.problem.dim), sizes)
+        if jax.tree.structure(fresh) != jax.tree.structure(member):
+            member = self.family.member(resumed.posterior.mean, np.linalg.inv(resumed.covariance), sizes)
+        hyper = self.problem.hyper
+        if self.target.reports:
+            hyper = hyper._replace(**{name: jnp.asarray(resumed.hyper[name]) for name in self.target.reports})
+        return Start(member, hyper, resumed.bound, "given")
+
+    def _ascend(self, objective: Objective, start: Start) -> Ascent:
+        """Raise the bound on one set of draws; a keyboard interrupt keeps what was reached."""
+        reached = start
+        before = objective.n_evaluations
+
+        def record(posterior: Gaussian, hyper: Hyper, bound: float) -> None:
+            nonlocal reached
+            reached = Start(posterior, hyper, bound, "round")
+            self._record(posterior, hyper, bound, objective)
+
+        try:
+            ascent = self.method.run(objective, start.posterior, start.hyper, self.watch, record)
+        except KeyboardInterrupt:
+            ascent = Ascent(reached.posterior, reached.hyper, reached.bound, Status.INTERRUPTED, np.inf, 0)
+        self.n_evaluations += objective.n_evaluations - before
+        self.n_objective_evaluations += ascent.n_objective_evaluations
+        self._record(ascent.posterior, ascent.hyper, ascent.bound, objective)
+        if self.checkpoint is not None:
+            save(self._result(ascent.posterior, ascent.hyper, ascent.bound, ascent.status, ascent.status.message), self.checkpoint)
+        return ascent
+
+    def _record(self, posterior: Gaussian, hyper: Hyper, bound: float, objective: Objective) -> None:
+        draws = check_draws(self.n_check or 5 * self.draws.n, self.problem.dim, self.seed)
+        seen = check(self.problem, posterior, hyper, draws)
+        self.rounds.append(Round(self.draws.n, bound, seen.bound, seen.error, self.n_evaluations))
+
+    def _too_few(self) -> bool:
+        last = self.rounds[-1]
+        return last.bound - last.check_bound > self.tolerance + last.check_error
+
+    def _result(self, posterior: Gaussian, hyper: Hyper, bound: float, status: Status, message: str) -> Fit:
+        last = self.rounds[-1] if self.rounds else Round(self.draws.n, bound, np.nan, np.nan, 0)
+        return Fit(
+            posterior=Posterior(jax.tree.map(np.asarray, posterior)),
+            space=self.space,
+            hyper=self.problem.describe_hyper(hyper),
+            bound=float(bound),
+            check_bound=last.check_bound,
+            check_error=last.check_error,
+            status=status,
+            message=message,
+            n_draws=self.draws.n,
+            n_evaluations=self.n_evaluations,
+            n_objective_evaluations=self.n_objective_evaluations,
+            seconds=self.watch.seconds,
+            history=History(self.rounds),
+            optima=self.optima,
+            settings=self._settings(),
+        )
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "draws": self.draws.kind,
+            "seed": self.seed,
+            "family": self.family.name,
+            "method": type(self.method).__name__,
+            "tolerance": self.tolerance,
+            "versions": {"python": platform.python_version(), "jax": jax.__version__, "numpy": np.__version__},
+        }
+
+
+def _around(point: np.ndarray, n: int, seed: int) -> np.ndarray:
+    """The point itself and others at unit distance in every coordinate."""
+    jitter = np.random.default_rng([seed, 2]).standard_normal((n, len(point)))
+    jitter[0] = 0.0
+    return point + jitter
+
+
+def _same(one: Ascent, other: Ascent) -> bool:
+    """Two ascents that ended in the same optimum: equal bounds and means."""
+    away = np.asarray(one.posterior.standardise(other.posterior.mean[None])[0])
+    return abs(one.bound - other.bound) < 0.1 and float(np.sqrt(np.mean(away**2))) < _SAME_OPTIMUM

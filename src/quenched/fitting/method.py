@@ -1,0 +1,142 @@
+"""How the bound is raised: `Joint`, the default, and `Alternating`, Algorithm 1 of the paper."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from quenched.families import Gaussian
+from quenched.fitting.ascent import Ascent, Watch, ascend, climb
+from quenched.fitting.start import Start, Starter
+from quenched.objective import Objective
+from quenched.optimise import LBFGS, Minimiser, ScaledConjugateGradients
+from quenched.result import Status
+from quenched.targets import Hyper
+
+Record = Callable[[Gaussian, Hyper, float], Any]  # told of the end of a round
+
+
+class Method(eqx.Module):
+    """Raises the bound on one set of draws."""
+
+    @abstractmethod
+    def begin(self, starter: Starter, point: np.ndarray) -> Start:
+        """The posterior to start from, given a starting point on the real line."""
+
+    @abstractmethod
+    def run(self, objective: Objective, posterior: Gaussian, hyper: Hyper, watch: Watch, record: Record) -> Ascent:
+        """Ascend from a posterior; call `record` at the end of every round but the last."""
+
+
+class Joint(Method):
+    """Mean, scale and hyperparameters together, in whitened coordinates, the precisions profiled out.
+
+    Parameters
+    ----------
+    minimiser
+        L-BFGS unless told otherwise.
+    gradient_tolerance
+        Largest component of the gradient in whitened coordinates: about the distance from the optimum in posterior
+        standard deviations. It is relaxed to what the precision of the log density allows.
+    max_evaluations
+        Of the bound, on one set of draws.
+    whiten_every
+        Evaluations after which the coordinates are renewed, if the fit has moved away from their origin.
+    """
+
+    minimiser: Minimiser = LBFGS()
+    gradient_tolerance: float = 1e-4
+    max_evaluations: int = 1000
+    whiten_every: int = 15
+
+    def begin(self, starter, point):
+        return starter.best_candidate(point)
+
+    def run(self, objective, posterior, hyper, watch, record):
+        return ascend(
+            objective,
+            posterior,
+            hyper,
+            self.minimiser,
+            gradient_tolerance=self.gradient_tolerance,
+            max_evaluations=self.max_evaluations,
+            whiten_every=self.whiten_every,
+            watch=watch,
+        )
+
+
+class Alternating(Method):
+    """Algorithm 1 of the paper: J steps on the mean, J on the scale, then the hyperparameters, until nothing is gained.
+
+    Parameters
+    ----------
+    minimiser
+        Scaled conjugate gradients, as in the paper.
+    steps
+        J, steps of the minimiser on the mean and then on the scale.
+    tolerance
+        The rise of the bound, in nats, below which a round was the last.
+    max_rounds
+        MaxIter of the paper.
+    initial_scale
+        c in L = c I; None starts where `Joint` would.
+    """
+
+    minimiser: Minimiser = ScaledConjugateGradients()
+    steps: int = 10
+    tolerance: float = 1e-4
+    max_rounds: int = 1000
+    initial_scale: float | None = 0.1
+
+    def begin(self, starter, point):
+        if self.initial_scale is None:
+            return starter.best_candidate(point)
+        return starter.plain(point, self.initial_scale)
+
+    def run(self, objective, posterior, hyper, watch, record):
+        bound, _ = objective.bound(posterior, hyper, profile=False)
+        record(posterior, hyper, bound)
+        count, status, steepness = 1, None, float("inf")
+        rounds = 0
+        while status is None:
+            before = bound
+            for part in ("mean", "scale", "free") if hyper.free.size else ("mean", "scale"):
+                ascent = climb(
+                    objective,
+                    posterior,
+                    hyper,
+                    self.minimiser,
+                    active_coordinates(posterior, hyper, part),
+                    max_steps=self.steps,
+                    watch=watch,
+                )
+                posterior, hyper, count = ascent.posterior, ascent.hyper, count + ascent.n_objective_evaluations
+                steepness = ascent.steepness
+                if ascent.status is not Status.CONVERGED:
+                    status = ascent.status
+            # One evaluation serves the closed forms and the bound after them.
+            bound, hyper = objective.bound(posterior, hyper, profile=True)
+            count, rounds = count + 1, rounds + 1
+            if status is None and not bound - before >= self.tolerance:
+                status = Status.CONVERGED if bound == bound else Status.NOT_FINITE
+            elif status is None and rounds >= self.max_rounds:
+                status = Status.MAX_EVALUATIONS
+            if status is None:
+                record(posterior, hyper, bound)
+        return Ascent(posterior, hyper, bound, status, steepness, count)
+
+
+def active_coordinates(posterior: Gaussian, hyper: Hyper, part: str):
+    """One for the coordinates of the mean, of the scale, or of the free hyperparameters; zero for the rest."""
+
+    def mark(path, leaf):
+        is_mean = any(getattr(key, "name", None) == "mean" for key in path)
+        return jnp.full(leaf.shape, float(part == ("mean" if is_mean else "scale")))
+
+    marked = jax.tree_util.tree_map_with_path(mark, posterior)
+    return jnp.concatenate([ravel_pytree(marked)[0], jnp.full(hyper.free.shape, float(part == "free"))])

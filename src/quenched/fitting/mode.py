@@ -1,0 +1,115 @@
+"""The mode of the log joint density and the curvature there, by a damped Newton method.
+
+Newton steps do not care about the units of the parameters; with the Hessian scaled to a unit diagonal before it is
+factored, standard deviations from 1e-4 to 1e5 in one model are no obstacle. Negative curvature is climbed as if it were
+positive. Learned precisions are renewed after each step from the Laplace approximation (one EM step).
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from quenched.families import positive_definite
+from quenched.problem import Problem
+from quenched.targets import Hyper, Moments
+
+_MAX_TRIALS = 30  # of one step, raising the damping each time
+
+
+class Mode(NamedTuple):
+    """A stationary point of the log joint, or as near as the search came."""
+
+    point: np.ndarray
+    precision: np.ndarray  # minus the Hessian of the log joint; not always positive definite
+    value: float
+    hyper: Hyper
+    converged: bool
+    n_steps: int
+
+
+class Expansion(NamedTuple):
+    """The target's function to second order at a point."""
+
+    point: np.ndarray
+    value: float
+    gradient: np.ndarray
+    hessian: np.ndarray
+
+    @property
+    def finite(self) -> bool:
+        return bool(np.isfinite(self.value) and np.isfinite(self.gradient).all() and np.isfinite(self.hessian).all())
+
+
+class Search:
+    """Expansions of a problem, and what they cost."""
+
+    def __init__(self, problem: Problem):
+        self.problem = problem
+        self.executor = problem.executor(1)
+        self.n_evaluations = 0
+
+    def expand(self, point: np.ndarray, spread: np.ndarray, hyper: Hyper) -> Expansion:
+        self.n_evaluations += self.executor.second_order_cost(self.problem.dim)
+        return Expansion(point, *self.executor.second_order(point, spread, self.problem.data, hyper.free))
+
+    def joint(self, at: Expansion, hyper: Hyper) -> tuple[float, np.ndarray, np.ndarray]:
+        """Value, gradient and negative Hessian of the log joint."""
+        form = self.problem.form
+        weight = float(form.weight(hyper))
+        value = float(form.offset(hyper)) + weight * at.value
+        prior = form.prior(hyper)
+        if prior is None:
+            return value, weight * at.gradient, -weight * at.hessian
+        mean, precision = prior
+        value += float(form.log_prior(jnp.asarray(at.point)[None], hyper)[0])
+        return value, weight * at.gradient - precision @ (at.point - mean), precision - weight * at.hessian
+
+    def renewed(self, at: Expansion, hyper: Hyper) -> Hyper:
+        """Closed-form precisions under the Laplace approximation at a point."""
+        values, vectors, spread = positive_definite(self.joint(at, hyper)[2])
+        factor = spread[:, None] * vectors / np.sqrt(values)
+        mean_value = at.value + 0.5 * np.sum((at.hessian @ factor) * factor)
+        second_moment = at.point @ at.point + np.sum(factor**2)
+        return self.problem.form.updated(hyper, Moments(jnp.asarray(mean_value), jnp.asarray(second_moment)))
+
+
+def find_mode(search: Search, start: Expansion, hyper: Hyper, *, max_steps: int = 30, tolerance: float = 1e-3) -> Mode:
+    """Climb from `start` until the Newton decrement is below `tolerance` nats and the precisions have settled.
+
+    A mode at infinity (a centred hierarchical model) is never reached; the search just ends, and the caller must judge
+    the point by its bound.
+    """
+    at, damping, converged, steps = start, 0.0, False, 0
+    while steps < max_steps and not converged:
+        ahead, damping = _step(search, at, hyper, damping, tolerance)
+        steps += 1
+        at = at if ahead is None else ahead
+        new = search.renewed(at, hyper)
+        converged = ahead is None and _settled(new, hyper)
+        hyper = new
+    value, _, precision = search.joint(at, hyper)
+    return Mode(at.point, precision, value, hyper, converged, steps)
+
+
+def _step(search: Search, at: Expansion, hyper: Hyper, damping: float, tolerance: float):
+    """One damped Newton step; None when there is nothing left to gain."""
+    value, gradient, precision = search.joint(at, hyper)
+    values, vectors, spread = positive_definite(precision, floor=1e-12)
+    slope = vectors.T @ (spread * gradient)
+    for _ in range(_MAX_TRIALS):
+        damped = values + damping
+        decrement = float(np.sum(slope**2 / damped))
+        if decrement < tolerance:
+            break
+        trial = search.expand(at.point + spread * (vectors @ (slope / damped)), spread, hyper)
+        enough = value + 1e-4 * decrement - 1e-13 * abs(value)
+        if trial.finite and search.joint(trial, hyper)[0] >= enough:
+            return trial, damping / 8.0 if damping > 1e-3 else 0.0
+        damping = max(4.0 * damping, 1e-3)
+    return None, damping
+
+
+def _settled(new: Hyper, old: Hyper) -> bool:
+    pairs = ((new.prior_precision, old.prior_precision), (new.noise_precision, old.noise_precision))
+    return all(abs(float(a) - float(b)) <= 0.05 * abs(float(b)) for a, b in pairs)

@@ -1,0 +1,127 @@
+"""The options of `fit`, checked before anything is computed."""
+
+import difflib
+from typing import Any
+
+import jax
+import numpy as np
+
+from quenched.draws import Draws, make, smallest
+from quenched.families import Family, families
+from quenched.fitting.method import Method
+from quenched.targets import EntropyForm, Form, Target, log_density
+from quenched.transforms import leaf_name
+
+
+def read_target(function: Any) -> Target:
+    if isinstance(function, Target):
+        return function
+    if not callable(function):
+        raise ValueError(
+            f"log_density={function!r} is not callable; give a function of the parameters, or a target such as "
+            "quenched.regression(f, X, y)."
+        )
+    return log_density(function)
+
+
+def read_family(family: Any) -> Family:
+    if isinstance(family, Family):
+        return family
+    if isinstance(family, str) and family in families:
+        return families[family]
+    raise ValueError(f"family={family!r} is not known; use {', '.join(map(repr, families))} or quenched.Blocks(...).")
+
+
+def read_method(method: Any) -> Method:
+    if not isinstance(method, Method):
+        raise ValueError(f"method={method!r} is not a method; use quenched.Joint() or quenched.Alternating().")
+    return method
+
+
+def read_draws(draws: Any, family: Family, form: Form, sizes: tuple[int, ...], seed: int, default: int) -> Draws:
+    """The first set of draws; refuses sets with which the bound has no maximum."""
+    dim, groups = sum(sizes), family.groups(sizes)
+    if draws is None or isinstance(draws, (int, np.integer)) and not isinstance(draws, bool):
+        n = default if draws is None else int(draws)
+        least = smallest("matched", dim, groups)
+        if n < least or n % 2:
+            raise ValueError(
+                f"draws={n}: matched draws come in pairs, and this family couples {least // 2} coordinates; "
+                f"the smallest number that works is {max(least, n + n % 2)}."
+            )
+        return make("matched", n, dim, seed, groups)
+    if not isinstance(draws, Draws):
+        raise ValueError(f"draws={draws!r}: give a whole number or Draws such as quenched.matched(n, dim).")
+    if draws.dim != dim:
+        raise ValueError(f"draws have {draws.dim} coordinates, but the parameters have {dim} on the real line.")
+    _refuse_unbounded(draws, family, form, sizes)
+    return draws
+
+
+def _refuse_unbounded(draws: Draws, family: Family, form: Form, sizes: tuple[int, ...]) -> None:
+    """Without a prior, the entropy grows for ever in a direction that no draw sees."""
+    coupled = family.coupled_coordinates(sizes)
+    if not isinstance(form, EntropyForm) or not unseen_directions(draws, family, sizes):
+        return
+    least = 2 * coupled if draws.kind in ("matched", "antithetic") else coupled + 1
+    raise ValueError(
+        f"draws: {draws.n} {draws.kind} draws do not span the {coupled} coordinates that this family couples, so "
+        f"the bound has no maximum; use at least {least} draws, or family='diagonal'."
+    )
+
+
+def unseen_directions(draws: Draws, family: Family, sizes: tuple[int, ...]) -> bool:
+    """Whether some coupled direction is not spanned by the draws (with an exact prior it stays at the prior)."""
+    return not all(_spans(draws.points[:, list(group)]) for group in _groups(family, sizes))
+
+
+def _groups(family: Family, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    return family.groups(sizes) or (tuple(range(sum(sizes))),)
+
+
+def _spans(points: np.ndarray) -> bool:
+    centred = points - points.mean(axis=0)
+    return len(points) > points.shape[1] and np.linalg.matrix_rank(centred) == points.shape[1]
+
+
+def check_data(data: Any) -> None:
+    """Arrays without NaN."""
+    for path, leaf in jax.tree_util.tree_flatten_with_path(data)[0]:
+        name = leaf_name(path) if path else "data"
+        array = np.asarray(leaf)
+        if array.dtype.kind not in "fiub":
+            raise ValueError(f"data: {name} has dtype {array.dtype}; give arrays of numbers.")
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            first = tuple(int(i) for i in np.argwhere(np.isnan(array))[0])
+            raise ValueError(
+                f"data: {name} has {int(np.isnan(array).sum())} NaN, the first at index {first}; "
+                "remove or impute missing values first."
+            )
+
+
+def check_hyper(hyper: Any) -> None:
+    """Finite floats."""
+    for path, leaf in jax.tree_util.tree_flatten_with_path(hyper)[0]:
+        array = np.asarray(leaf)
+        if array.dtype.kind != "f" or not np.isfinite(array).all():
+            name = leaf_name(path) if path else "hyper"
+            raise ValueError(f"hyper: {name} = {leaf!r}; hyperparameters must be finite floats.")
+
+
+def whole_number(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name}={value!r}: a whole number of at least {least} is needed.")
+    return int(value)
+
+
+def positive_number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not value > 0:
+        raise ValueError(f"{name}={value!r}: a positive number is needed.")
+    return float(value)
+
+
+def refuse_unknown(unknown: dict[str, Any], known: list[str]) -> None:
+    for name in unknown:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"; did you mean {near[0]}?" if near else f"; the options are {', '.join(known)}."
+        raise ValueError(f"{name}: fit has no such option{hint}")

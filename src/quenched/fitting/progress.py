@@ -1,0 +1,46 @@
+"""One line on the terminal while a fit runs; silent elsewhere."""
+
+import time
+from contextlib import AbstractContextManager
+from typing import Self
+
+from rich.console import Console
+from rich.status import Status as Spinner
+
+from quenched.result import Status
+
+
+class Watcher(AbstractContextManager):
+    """Shows where a fit stands and says when its time is up."""
+
+    def __init__(self, show: bool, max_seconds: float | None):
+        console = Console(stderr=True)
+        self.spinner = Spinner("starting", console=console) if show and console.is_terminal else None
+        self.began = time.perf_counter()
+        self.max_seconds = max_seconds
+        self.n_evaluations = 0
+
+    def __enter__(self) -> Self:
+        if self.spinner is not None:
+            self.spinner.start()
+        return self
+
+    def __exit__(self, *exception) -> None:
+        if self.spinner is not None:
+            self.spinner.stop()
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.began
+
+    def say(self, text: str) -> None:
+        if self.spinner is not None:
+            self.spinner.update(text)
+
+    def __call__(self, bound: float, n_draws: int) -> Status | None:
+        """Told after each evaluation of the bound; answers with a status to stop."""
+        self.n_evaluations += n_draws
+        self.say(f"{n_draws} draws, bound {bound:.3f} nats, {self.n_evaluations} gradient evaluations")
+        if self.max_seconds is not None and self.seconds > self.max_seconds:
+            return Status.MAX_SECONDS
+        return None

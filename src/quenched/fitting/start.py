@@ -1,0 +1,136 @@
+"""Where to begin: chosen by the bound, not by the density.
+
+Two candidates from every start. The *mode* with its curvature is best for posteriors near a Gaussian, however badly
+scaled. A *short diagonal fit* of the bound with a few broad draws is not fooled by a density that rises without bound
+(centred hierarchical models) nor by a narrow wrong mode. The candidate with the higher bound on the same draws wins.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from quenched.draws import make
+from quenched.families import Diagonal, DiagonalGaussian, Family, Gaussian
+from quenched.fitting.ascent import ascend
+from quenched.fitting.blame import blame_draws, blame_start
+from quenched.fitting.mode import Expansion, Search, find_mode
+from quenched.objective import Objective
+from quenched.optimise import LBFGS
+from quenched.problem import SMALL_CHUNK, Problem
+from quenched.result import Status
+from quenched.targets import Hyper
+
+MAX_HESSIAN_DIM = 1500  # beyond, a dense Hessian costs more than it gives
+_SHORT_FIT_EVALUATIONS = 20
+_MAX_SHRINKS = 12
+
+
+class Start(NamedTuple):
+    """A posterior to start from."""
+
+    posterior: Gaussian
+    hyper: Hyper
+    bound: float
+    origin: str  # "mode", "diagonal", "given"
+
+
+class CannotStart(Exception):
+    """The log density is not finite where it must be; `message` names the parameter."""
+
+    def __init__(self, message: str, status: Status = Status.NOT_FINITE):
+        super().__init__(message)
+        self.status = status
+
+
+class Starter:
+    """Finds starts for one problem and counts what they cost."""
+
+    def __init__(self, problem: Problem, family: Family, objective: Objective):
+        self.problem, self.family, self.objective = problem, family, objective
+        self.search = Search(problem)
+        self.n_short = 0
+
+    @property
+    def n_evaluations(self) -> int:
+        return self.search.n_evaluations + self.n_short
+
+    def best_candidate(self, point: np.ndarray) -> Start:
+        """The mode or the short diagonal fit, whichever has the higher bound."""
+        hyper, sizes = self.problem.hyper, self.problem.space.sizes
+        found = []
+        first = self._first_look(point)
+        if first is not None:
+            mode = find_mode(self.search, first, hyper)
+            found.append((self.family.member(mode.point, mode.precision, sizes), mode.hyper, "mode"))
+        member, short_hyper = self._short_fit(point)
+        found.append((self.family.isotropic(member.mean, np.exp(member.log_sd), sizes), short_hyper, "diagonal"))
+        starts = [self._judged(*candidate) for candidate in found]
+        return max(starts, key=lambda start: start.bound)
+
+    def plain(self, point: np.ndarray, scale: float) -> Start:
+        """The point with one standard deviation for all, shrunk until the target is finite at every draw."""
+        self._first_look(point)
+        hyper, sizes = self.problem.hyper, self.problem.space.sizes
+        for _ in range(_MAX_SHRINKS):
+            posterior = self.family.isotropic(point, np.full(self.problem.dim, scale), sizes)
+            start = self._judged(posterior, hyper, "plain", profile=False)
+            if np.isfinite(start.bound):
+                return start
+            scale /= 4.0
+        raise CannotStart(blame_draws(self.problem, posterior, self.objective))
+
+    def _judged(self, posterior: Gaussian, hyper: Hyper, origin: str, profile: bool = True) -> Start:
+        before = self.objective.n_evaluations
+        bound, hyper = self.objective.bound(posterior, hyper, profile=profile)
+        self.n_short += self.objective.n_evaluations - before
+        return Start(posterior, hyper, bound if np.isfinite(bound) else -np.inf, origin)
+
+    def _first_look(self, point: np.ndarray) -> Expansion | None:
+        """The function at a start, which must be finite; None where a Hessian would be too large."""
+        if self.problem.dim > MAX_HESSIAN_DIM:
+            self._must_be_finite(point)
+            return None
+        expansion = self.search.expand(point, 0.1 * np.maximum(np.abs(point), 1.0), self.problem.hyper)
+        if not (np.isfinite(expansion.value) and np.isfinite(expansion.gradient).all()):
+            raise CannotStart(blame_start(self.problem, point, expansion.value, expansion.gradient))
+        return expansion if expansion.finite else None
+
+    def _must_be_finite(self, point: np.ndarray) -> None:
+        executor = self.problem.executor(1)
+        one = executor.evaluate(
+            jnp.asarray(point)[None], jnp.ones(1), self.problem.data, self.problem.hyper.free
+        )
+        value, gradient = float(one.values[0]), np.asarray(one.gradients[0])
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            raise CannotStart(blame_start(self.problem, point, value, gradient))
+
+    def _short_fit(self, point: np.ndarray) -> tuple[DiagonalGaussian, Hyper]:
+        """A short fit of the diagonal family with a few broad draws."""
+        problem = self.problem
+        groups = Diagonal().groups(problem.space.sizes)
+        objective = Objective(problem, make("matched", SMALL_CHUNK, problem.dim, 0, groups))
+        ascent = ascend(
+            objective,
+            self._broad(objective, point),
+            problem.hyper,
+            LBFGS(),
+            gradient_tolerance=1e-2,
+            max_evaluations=_SHORT_FIT_EVALUATIONS,
+            whiten_every=_SHORT_FIT_EVALUATIONS,
+            watch=lambda bound, n: None,
+        )
+        self.n_short += objective.n_evaluations
+        return ascent.posterior, ascent.hyper
+
+    def _broad(self, objective: Objective, point: np.ndarray) -> DiagonalGaussian:
+        """Unit standard deviations, shrunk until the target is finite at every draw."""
+        log_sd = jnp.zeros(self.problem.dim)
+        for _ in range(_MAX_SHRINKS):
+            broad = DiagonalGaussian(jnp.asarray(point), log_sd)
+            totals = objective.totals(broad, self.problem.hyper.free)
+            if all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(totals)):
+                return broad
+            log_sd = log_sd - np.log(4.0)
+        raise CannotStart(blame_draws(self.problem, broad, objective))

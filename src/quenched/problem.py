@@ -1,0 +1,178 @@
+"""A target on the real line: the user's function, its parameters' space, its data, and a way to evaluate it."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.flatten_util import ravel_pytree
+
+from quenched.execute import Executor, Host, Programs, Traced, chunk_that_fits, trace
+from quenched.targets import Form, Hyper, Target, call, fingerprint
+from quenched.transforms import Parameters, Space
+
+SMALL_CHUNK = 32  # points per call while there are few draws: one compiled shape serves every number of them
+
+
+class RealLine:
+    """f(vector, data, free): the user's function on the real line, log-Jacobian included."""
+
+    def __init__(self, target: Target, space: Space, unravel_hyper: Callable[[Array], Any] | None):
+        self.target, self.space, self.unravel_hyper = target, space, unravel_hyper
+        self.noise = float(np.finfo(np.float64).eps)  # relative rounding error, corrected when traced
+
+    def __call__(self, vector: Array, data: Any, free: Array) -> Array:
+        hyper = None if self.unravel_hyper is None else self.unravel_hyper(free)
+        value = self.as_number(call(self.target.function, self.space.to_natural(vector), data, hyper))
+        if not self.target.adds_jacobian:
+            return value.astype(vector.dtype)
+        return value.astype(vector.dtype) + self.space.log_jacobian(vector)
+
+    def as_number(self, value: Any) -> Array:
+        """Insist on one real number, and note its precision."""
+        shape = jnp.shape(value)
+        if shape != ():
+            raise ValueError(
+                f"log_density returned an array of shape {shape}; it must return one number: sum over the data."
+            )
+        value = jnp.asarray(value)
+        if not jnp.issubdtype(value.dtype, jnp.floating):
+            raise ValueError(f"log_density returned dtype {value.dtype}; it must return a real number.")
+        self.noise = float(jnp.finfo(value.dtype).eps)
+        return value
+
+
+class _Key:
+    """What makes two compiled programs the same."""
+
+    def __init__(self, identity: Hashable, function: RealLine):
+        self.identity, self.function = identity, function
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.identity == other.identity
+
+
+@lru_cache(maxsize=64)
+def _programs(key: _Key) -> tuple[Programs, RealLine]:
+    return trace(key.function), key.function
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a fit is about."""
+
+    target: Target
+    space: Space
+    form: Form
+    data: Any
+    hyper: Hyper  # where the hyperparameters begin
+    unravel_hyper: Callable[[Array], Any] | None
+    memory: int | None
+    programs: Programs | None  # None for a function on the host
+    function: RealLine
+
+    @property
+    def dim(self) -> int:
+        return self.space.dim
+
+    @property
+    def noise(self) -> float:
+        """Relative rounding error of the function."""
+        return self.function.noise
+
+    def executor(self, n_draws: int) -> Executor:
+        """The executor for this many draws; its chunk does not change while draws double a few times."""
+        chunk = SMALL_CHUNK if n_draws <= 16 * SMALL_CHUNK and self.dim <= 2 * SMALL_CHUNK else n_draws
+        chunk = min(chunk, n_draws)
+        if self.programs is None:
+            return Host(host_function(self.target, self.space), chunk)
+        free = self.hyper.free
+        return Traced(self.programs, chunk_that_fits(self.programs, self.dim, chunk, self.data, free, self.memory))
+
+    def log_joint(self, points: Array, values: np.ndarray, hyper: Hyper) -> np.ndarray:
+        """log p(w) with all constants, from the function's values at the points."""
+        prior = np.asarray(self.form.log_prior(points, hyper))
+        return float(self.form.offset(hyper)) + float(self.form.weight(hyper)) * values + prior
+
+    def describe_hyper(self, hyper: Hyper) -> Any:
+        """Hyperparameters as the user wrote them."""
+        precisions = {name: float(getattr(hyper, name)) for name in self.target.reports}
+        if self.unravel_hyper is None:
+            return precisions or None
+        own = jax.tree.map(np.asarray, self.unravel_hyper(jnp.asarray(hyper.free)))
+        return {**precisions, "hyper": own} if precisions else own
+
+
+def make_problem(target: Target, space: Space, data: Any, hyper: Any, memory: int | None) -> Problem:
+    """Put a problem together; compiled programs of an earlier fit are found again."""
+    free, unravel = (jnp.zeros(0), None) if hyper is None else ravel_pytree(jax.tree.map(jnp.asarray, hyper))
+    prior, noise = (jnp.asarray(value) for value in target.initial_precisions)
+    data = jax.tree.map(_promote, target.data if data is None else data)
+    function = RealLine(target, space, unravel)
+    programs = None
+    if not target.on_host:
+        shapes = None if hyper is None else (jax.tree.structure(hyper), _shapes(hyper))
+        identity = (_identity(target), space, shapes, data is None)
+        programs, function = _programs(_Key(identity, function))
+    return Problem(
+        target, space, target.make_form(space.dim), data, Hyper(free, prior, noise), unravel, memory, programs, function
+    )
+
+
+def host_function(target: Target, space: Space) -> Callable[[np.ndarray, Any], tuple[float, np.ndarray]]:
+    """A host function of natural parameters as one of real-line vectors."""
+    to_natural = jax.jit(space.to_natural)
+
+    @jax.jit
+    def pull_back(vector, gradient):
+        _, pull = jax.vjp(space.to_natural, vector)
+        return pull(gradient)[0] + jax.grad(space.log_jacobian)(vector), space.log_jacobian(vector)
+
+    def value_and_gradient(vector: np.ndarray, data: Any) -> tuple[float, np.ndarray]:
+        parameters = jax.tree.map(np.asarray, to_natural(vector))
+        answer = call(target.function, parameters, data, None)
+        if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+            raise ValueError(f"fun returned {type(answer).__name__}; it must return (value, gradient).")
+        value = np.asarray(answer[0], dtype=np.float64)
+        if value.shape != ():
+            raise ValueError(f"fun returned a value of shape {value.shape}; it must return one number.")
+        gradient, log_jacobian = pull_back(vector, _like(parameters, answer[1]))
+        return float(value) + float(log_jacobian), np.asarray(gradient)
+
+    return value_and_gradient
+
+
+def _like(parameters: Parameters, gradient: Any) -> Parameters:
+    if jax.tree.structure(gradient) != jax.tree.structure(parameters):
+        raise ValueError(
+            f"fun returned a gradient with structure {jax.tree.structure(gradient)}; "
+            f"it must be shaped like the parameters, {jax.tree.structure(parameters)}."
+        )
+    gradient = jax.tree.map(lambda x: np.asarray(x, dtype=np.float64), gradient)
+    found, wanted = _shapes(gradient), _shapes(parameters)
+    if found != wanted:
+        raise ValueError(f"fun returned a gradient of shapes {found}; the parameters have {wanted}.")
+    return gradient
+
+
+def _identity(target: Target) -> Hashable:
+    function = target.function
+    inner = getattr(function, "f", None)
+    what = (type(function), fingerprint(inner), function.shape) if inner is not None else fingerprint(function)
+    return (what, target.adds_jacobian)
+
+
+def _shapes(tree: Any) -> tuple:
+    return tuple(np.shape(leaf) for leaf in jax.tree.leaves(tree))
+
+
+def _promote(leaf: Any) -> Array:
+    array = jnp.asarray(leaf)
+    return array.astype(jnp.float64) if jnp.issubdtype(array.dtype, jnp.floating) else array

@@ -1,0 +1,278 @@
+"""`Fit`: the one result of every method, in NumPy arrays of double precision."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from quenched.draws import make
+from quenched.families import Gaussian
+from quenched.transforms import Parameters, Space, real
+
+_NATURAL_DRAWS = 4096  # for moments in natural units; costs no evaluation of the log density
+OVERFIT_PER_COORDINATE = 0.25  # nats of gap per coordinate beyond which the fit follows its draws, not the target
+
+
+class Status(StrEnum):
+    """What happened; the message of each says what to do next."""
+
+    CONVERGED = "converged"
+    MAX_EVALUATIONS = "max_evaluations"
+    MAX_SECONDS = "max_seconds"
+    NO_ASCENT = "no_ascent"
+    NOT_FINITE = "not_finite"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def message(self) -> str:
+        return {
+            "converged": "Converged.",
+            "max_evaluations": "Stopped at the limit of evaluations before converging; "
+            "resume with start=fit, or raise max_evaluations of the method.",
+            "max_seconds": "Stopped at max_seconds before converging; resume with start=fit.",
+            "no_ascent": "Stopped where no step raises the bound although its gradient is not zero: check that "
+            "the log density is smooth and its gradient right.",
+            "not_finite": "The log density is not finite where it is needed.",
+            "interrupted": "Interrupted; what was reached is kept. Resume with start=fit.",
+        }[self.value]
+
+
+class Round(NamedTuple):
+    """One outer pass: the bound on the draws and on the check draws."""
+
+    n_draws: int
+    bound: float
+    check_bound: float
+    check_error: float
+    n_evaluations: int
+
+
+class History(tuple[Round, ...]):
+    """Rounds in order. `history.bound` (or `history["bound"]`) is that field over all rounds, as an array."""
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        if name not in Round._fields:
+            raise AttributeError(name)
+        return np.array([getattr(entry, name) for entry in tuple(self)])
+
+    def __getitem__(self, key):
+        return getattr(self, key) if isinstance(key, str) else super().__getitem__(key)
+
+    def __iter__(self) -> Iterator[Round]:
+        return super().__iter__()
+
+
+class Optimum(NamedTuple):
+    """A distinct optimum found from one or more of the starts."""
+
+    bound: float
+    mean: np.ndarray  # on the real line
+    n_starts: int
+
+
+class FitError(RuntimeError):
+    """A fit that went wrong. `fit` holds whatever was reached."""
+
+    def __init__(self, message: str, fit: "Fit"):
+        super().__init__(message)
+        self.fit = fit
+
+
+class Posterior:
+    """The fitted Gaussian over the raveled parameters on the real line, in NumPy."""
+
+    def __init__(self, member: Gaussian):
+        self.member = member
+
+    def __repr__(self) -> str:
+        return f"{type(self.member).__name__}(dim={self.dim})"
+
+    @property
+    def dim(self) -> int:
+        return self.member.dim
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        return self._double(lambda: self.member.mean)
+
+    @cached_property
+    def scale(self) -> np.ndarray:
+        return self._double(lambda: self.member.scale)
+
+    @cached_property
+    def covariance(self) -> np.ndarray:
+        return self._double(lambda: self.member.covariance)
+
+    @cached_property
+    def variance(self) -> np.ndarray:
+        return self._double(self.member.variance)
+
+    def entropy(self) -> float:
+        return float(self._double(self.member.entropy))
+
+    def log_density(self, w: Any) -> np.ndarray:
+        """log q at one point (dim,) or at every row of (n, dim)."""
+        points = np.asarray(w, dtype=np.float64)
+        if points.shape[-1:] != (self.dim,) or points.ndim > 2:
+            raise ValueError(f"w has shape {points.shape}; give ({self.dim},) or (n, {self.dim}).")
+        return self._double(lambda: self.member.log_density(jnp.atleast_2d(points))).reshape(points.shape[:-1])
+
+    def sample(self, n: int, seed: int = 0) -> np.ndarray:
+        """Independent samples on the real line, (n, dim)."""
+        return self._double(lambda: self.member.sample(n, seed))
+
+    def transform(self, draws: np.ndarray) -> np.ndarray:
+        """mean + scale z for every row z."""
+        return self._double(lambda: self.member.transform(jnp.asarray(draws)))
+
+    @staticmethod
+    def _double(compute) -> np.ndarray:
+        with jax.enable_x64(True):
+            return np.asarray(compute())
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A Gaussian posterior, a bound on the log evidence, and how far to trust them."""
+
+    posterior: Posterior
+    space: Space = field(repr=False)
+    hyper: Any
+    bound: float
+    check_bound: float
+    check_error: float
+    status: Status
+    message: str
+    n_draws: int
+    n_evaluations: int
+    n_objective_evaluations: int
+    seconds: float
+    history: History = field(repr=False)
+    settings: dict[str, Any] = field(repr=False)  # draws, seed, family, method, tolerance, versions
+    optima: tuple[Optimum, ...] = field(default=(), repr=False)
+
+    @property
+    def converged(self) -> bool:
+        return self.status is Status.CONVERGED
+
+    @property
+    def gap(self) -> float:
+        """How optimistic the bound is: its excess over the unbiased check bound, in nats."""
+        return self.bound - self.check_bound
+
+    @property
+    def n_rounds(self) -> int:
+        return len(self.history)
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Of the raveled vector on the real line."""
+        return self.posterior.covariance
+
+    @cached_property
+    def _natural_moments(self) -> tuple[Parameters, Parameters]:
+        return natural_moments(self.posterior, self.space)
+
+    @property
+    def mean(self) -> Parameters:
+        """Posterior mean in natural units, shaped like `start`."""
+        return self._natural_moments[0]
+
+    @property
+    def sd(self) -> Parameters:
+        """Posterior standard deviation in natural units, shaped like `start`."""
+        return self._natural_moments[1]
+
+    @property
+    def overfits(self) -> bool:
+        """The fit follows its draws instead of the target: more draws are needed."""
+        return bool(self.gap - 2.0 * self.check_error > OVERFIT_PER_COORDINATE * self.posterior.dim)
+
+    @property
+    def verdict(self) -> str:
+        """In words a person can act on."""
+        return " ".join(part for part in (self.message, self._verdict_on_draws(), self._verdict_on_optima()) if part)
+
+    def _verdict_on_draws(self) -> str:
+        if not np.isfinite(self.gap):
+            return ""
+        tolerance, error = self.settings["tolerance"], self.check_error
+        where = f"the bound is {self.gap:.2g} ± {error:.2g} nats above its value on fresh draws"
+        if self.overfits:
+            return f"Overfitting to the draws: {where}. Use more draws (now {self.n_draws}) or matched ones."
+        if self.gap > tolerance + 2.0 * error:
+            return (
+                f"The draws are too few for the tolerance of {tolerance:.2g} nats: {where}. "
+                f"Trust the posterior to about that; raise max_draws (now {self.n_draws} draws) for more."
+            )
+        return f"The draws suffice: {where}, within the tolerance of {tolerance:.2g} nats."
+
+    def _verdict_on_optima(self) -> str:
+        if len(self.optima) < 2:
+            return ""
+        bounds = ", ".join(f"{optimum.bound:.2f}" for optimum in self.optima)
+        return f"{len(self.optima)} distinct optima were found, with bounds {bounds}; this is the best."
+
+    def sample(self, n: int, seed: int = 0) -> Parameters:
+        """Samples in natural units: a pytree like `start` with a leading axis of length n."""
+        return to_natural(self.space, self.posterior.sample(n, seed))
+
+    def summary(self) -> list[dict[str, Any]]:
+        """One row per number in natural units: name, mean, sd, and the mean and sd on the real line where they differ."""
+        from quenched.summary import rows
+
+        return rows(self)
+
+    def __str__(self) -> str:
+        from quenched.summary import render
+
+        return render(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write to an `.npz` file of plain arrays and JSON; `quenched.load` reads it."""
+        from quenched.storage import save
+
+        return save(self, path)
+
+    def plot(self, path: str | Path | None = None):
+        """Figure of the monitor and the marginal posteriors; saved when `path` is given."""
+        from quenched.plots import plot_fit
+
+        return plot_fit(self, path)
+
+    def to_arviz(self, n: int = 1000, seed: int = 0):
+        """Samples in natural units as ArviZ data."""
+        from quenched.export import to_arviz
+
+        return to_arviz(self, n, seed)
+
+
+def to_natural(space: Space, vectors: np.ndarray) -> Parameters:
+    """Rows on the real line to a pytree in natural units with a leading axis."""
+    with jax.enable_x64(True):
+        return jax.tree.map(np.asarray, jax.vmap(space.to_natural)(jnp.asarray(vectors)))
+
+
+def natural_moments(posterior: Posterior, space: Space) -> tuple[Parameters, Parameters]:
+    """Means and standard deviations in natural units: exact for real parameters, by draws for the others."""
+    with jax.enable_x64(True):
+        means = jax.tree.map(np.asarray, space.unravel(posterior.mean))
+        sds = jax.tree.map(np.asarray, space.unravel(np.sqrt(posterior.variance)))
+    if not space.constrained:
+        return means, sds
+    kind = "matched" if 2 * posterior.dim <= _NATURAL_DRAWS else "antithetic"
+    natural = to_natural(space, posterior.transform(make(kind, _NATURAL_DRAWS, posterior.dim, 0).points))
+    chosen = []
+    for leaf, mean, sd, values in zip(
+        space.leaves, jax.tree.leaves(means), jax.tree.leaves(sds), jax.tree.leaves(natural), strict=True
+    ):
+        unconstrained = leaf.transform == real
+        chosen.append((mean, sd) if unconstrained else (values.mean(axis=0), values.std(axis=0)))
+    unflatten = lambda index: jax.tree.unflatten(space.structure, [pair[index] for pair in chosen])
+    return unflatten(0), unflatten(1)

@@ -1,0 +1,153 @@
+"""Save and load fits: one `.npz` file of plain arrays and one JSON text, no pickle, readable without this library."""
+
+import dataclasses
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from quenched.families import BlocksGaussian, DiagonalGaussian, FullGaussian, Gaussian
+from quenched.result import Fit, History, Optimum, Posterior, Round, Status
+from quenched.transforms import Leaf, Space, Transform, interval, ordered, positive, real, simplex
+
+_FORMAT = 1
+_TRANSFORMS = {"Real": real, "Positive": positive, "Ordered": ordered, "Simplex": simplex}
+_NUMBERS = ("bound", "check_bound", "check_error", "n_draws", "n_evaluations", "n_objective_evaluations", "seconds")
+
+
+def save(fit: Fit, path: str | Path) -> Path:
+    """Write a fit. The file appears whole or not at all."""
+    path = Path(path)
+    arrays: dict[str, np.ndarray] = {}
+    text = {
+        "format": _FORMAT,
+        "posterior": _write_member(fit.posterior.member, arrays),
+        "structure": _write_tree(jax.tree.unflatten(fit.space.structure, range(len(fit.space.leaves)))),
+        "leaves": [_write_leaf(leaf) for leaf in fit.space.leaves],
+        "hyper": _write_arrays(fit.hyper, "hyper", arrays),
+        "numbers": {name: getattr(fit, name) for name in _NUMBERS},
+        "status": str(fit.status),
+        "message": fit.message,
+        "history": [list(entry) for entry in fit.history],
+        "optima": [[optimum.bound, optimum.mean.tolist(), optimum.n_starts] for optimum in fit.optima],
+        "settings": fit.settings,
+    }
+    arrays["fit.json"] = np.array(json.dumps(text))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".npz")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, **arrays)  # pyright: ignore
+        os.replace(temporary, path)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+    return path
+
+
+def load(path: str | Path) -> Fit:
+    """Read a saved fit.
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such file.
+    ValueError
+        When the file is not a saved fit, or was cut short.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"path={str(path)!r}: there is no such file; save a fit there first with fit.save.")
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        text = json.loads(str(arrays.pop("fit.json")))
+    except Exception as error:
+        raise ValueError(f"path={str(path)!r}: is not a saved fit, or is damaged ({error}).") from error
+    if text["format"] != _FORMAT:
+        raise ValueError(f"path={str(path)!r}: has format {text['format']}; this version reads format {_FORMAT}.")
+    structure = jax.tree.structure(_read_tree(text["structure"]))
+    return Fit(
+        posterior=Posterior(_read_member(text["posterior"], arrays)),
+        space=Space(structure, tuple(_read_leaf(leaf) for leaf in text["leaves"])),
+        hyper=_read_arrays(text["hyper"], arrays),
+        status=Status(text["status"]),
+        message=text["message"],
+        history=History(Round(*entry) for entry in text["history"]),
+        optima=tuple(Optimum(bound, np.array(mean), n) for bound, mean, n in text["optima"]),
+        settings=text["settings"],
+        **text["numbers"],
+    )
+
+
+def _write_member(member: Gaussian, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    for index, leaf in enumerate(jax.tree.leaves(member)):
+        arrays[f"posterior.{index}"] = np.asarray(leaf)
+    return {"kind": type(member).__name__, "places": getattr(member, "places", None)}
+
+
+def _read_member(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> Gaussian:
+    leaves = [arrays[f"posterior.{i}"] for i in range(sum(name.startswith("posterior.") for name in arrays))]
+    with jax.enable_x64(True):
+        leaves = [jnp.asarray(leaf) for leaf in leaves]
+    if text["kind"] == "FullGaussian":
+        return FullGaussian(*leaves)
+    if text["kind"] == "DiagonalGaussian":
+        return DiagonalGaussian(*leaves)
+    stacks = tuple(FullGaussian(*leaves[i : i + 3]) for i in range(0, len(leaves), 3))
+    return BlocksGaussian(stacks, tuple(tuple(tuple(block) for block in stack) for stack in text["places"]))
+
+
+def _write_leaf(leaf: Leaf) -> dict[str, Any]:
+    transform = {"kind": type(leaf.transform).__name__, **dataclasses.asdict(leaf.transform)}
+    return {"name": leaf.name, "shape": list(leaf.shape), "transform": transform}
+
+
+def _read_leaf(text: dict[str, Any]) -> Leaf:
+    return Leaf(text["name"], tuple(text["shape"]), _read_transform(text["transform"]))
+
+
+def _read_transform(text: dict[str, Any]) -> Transform:
+    if text["kind"] == "Interval":
+        return interval(text["lower"], text["upper"])
+    return _TRANSFORMS[text["kind"]]
+
+
+def _write_arrays(tree: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
+    leaves, structure = jax.tree.flatten(tree)
+    for index, leaf in enumerate(leaves):
+        arrays[f"{name}.{index}"] = np.asarray(leaf)
+    return _write_tree(jax.tree.unflatten(structure, [f"{name}.{i}" for i in range(len(leaves))]))
+
+
+def _read_arrays(text: Any, arrays: dict[str, np.ndarray]) -> Any:
+    def value(name):
+        array = arrays[name]
+        return float(array) if array.ndim == 0 else array
+
+    return jax.tree.map(value, _read_tree(text))
+
+
+def _write_tree(tree: Any) -> Any:
+    """A pytree of numbers or names as JSON. Containers that JSON does not know become dicts of their leaves."""
+    if isinstance(tree, dict):
+        return {"dict": [[key, _write_tree(value)] for key, value in tree.items()]}
+    if type(tree) in (list, tuple):
+        return {type(tree).__name__: [_write_tree(value) for value in tree]}
+    if tree is None or isinstance(tree, (int, str)):
+        return {"leaf": tree}
+    named = jax.tree_util.tree_flatten_with_path(tree)[0]
+    return {"dict": [[jax.tree_util.keystr(path, simple=True, separator="."), {"leaf": leaf}] for path, leaf in named]}
+
+
+def _read_tree(text: Any) -> Any:
+    ((kind, content),) = text.items()
+    if kind == "dict":
+        return {key: _read_tree(value) for key, value in content}
+    if kind in ("list", "tuple"):
+        return {"list": list, "tuple": tuple}[kind](_read_tree(value) for value in content)
+    return content

@@ -1,0 +1,201 @@
+"""Targets: what is approximated.
+
+A target is a function of the parameters in natural units and the form in which its mean enters the bound.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from quenched.targets.form import EntropyForm, ExactKLForm, Form, GaussianPriorForm
+
+_LEARNED_FROM = 0.1  # where learned precisions begin, as in Algorithm 1 of the paper
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A function to be averaged over draws.
+
+    Attributes
+    ----------
+    function
+        Called as function(parameters[, data][, hyper]).
+    on_host
+        The function is NumPy code that returns a value and a gradient; JAX cannot trace it.
+    data
+        Data that came with the target; None when they are given to `fit`.
+    make_form
+        From the number of coordinates on the real line to the form of the bound.
+    adds_jacobian
+        The function is a density in natural units. A likelihood is not: its Gaussian prior lives on the real line.
+    initial_precisions
+        Where learned prior and noise precision begin.
+    reports
+        Which of the two precisions belong to the result.
+    """
+
+    function: Callable[..., Any]
+    on_host: bool = False
+    data: Any = field(default=None, repr=False)
+    make_form: Callable[[int], Form] = field(default=lambda dim: EntropyForm(), repr=False)
+    adds_jacobian: bool = True
+    initial_precisions: tuple[float, float] = (1.0, 1.0)
+    reports: tuple[str, ...] = ()
+
+
+def log_density(function: Callable[..., Any]) -> Target:
+    """Any unnormalised log density in natural units, JAX-traceable."""
+    return Target(function)
+
+
+def from_value_and_grad(function: Callable[..., Any]) -> Target:
+    """A NumPy log density that returns (value, gradient), the gradient shaped like the parameters.
+
+    Called as function(parameters[, data]), with NumPy arrays in natural units, once per draw.
+    """
+    if not callable(function):
+        raise ValueError(f"fun={function!r} is not callable; give fun(parameters) -> (value, gradient).")
+    return Target(function, on_host=True)
+
+
+def with_gaussian_prior(
+    log_likelihood: Callable[..., Any],
+    *,
+    prior_precision: float | None = None,
+    prior_mean: Any = None,
+    prior_covariance: Any = None,
+) -> Target:
+    """A log likelihood and a Gaussian prior on the real line, whose KL is exact.
+
+    Parameters
+    ----------
+    log_likelihood
+        log p(Y | w), called as log_likelihood(parameters[, data][, hyper]).
+    prior_precision
+        Of the isotropic prior N(0, I / prior_precision); None learns it by its closed form (paper, Eq. 13).
+    prior_mean, prior_covariance
+        Instead: a general Gaussian prior over the raveled parameters.
+    """
+    if prior_covariance is not None or prior_mean is not None:
+        if prior_precision is not None:
+            raise ValueError("prior_precision: give either it or prior_mean and prior_covariance, not both.")
+        return Target(
+            log_likelihood,
+            make_form=lambda dim: _general_prior(dim, prior_mean, prior_covariance),
+            adds_jacobian=False,
+        )
+    learned = prior_precision is None
+    start = _LEARNED_FROM if prior_precision is None else _positive("prior_precision", prior_precision)
+    return Target(
+        log_likelihood,
+        make_form=lambda dim: ExactKLForm(dim, learned),
+        adds_jacobian=False,
+        initial_precisions=(start, 1.0),
+        reports=("prior_precision",),
+    )
+
+
+def regression(
+    f: Callable[..., Any],
+    X: Any,
+    y: Any,
+    *,
+    prior_precision: float | None = None,
+    noise_precision: float | None = None,
+) -> Target:
+    """The paper's model: y = f(X; w) + Gaussian noise, w ~ N(0, I / prior_precision).
+
+    Parameters
+    ----------
+    f
+        Model outputs for all inputs, called as f(parameters, X); one written in the paper's order, f(X, parameters),
+        is recognised by the shape of what it returns.
+    X, y
+        Inputs (any pytree) and targets (an array shaped like the outputs of f).
+    prior_precision, noise_precision
+        Fixed values; None learns them by their closed forms (paper, Eqs. 13 and 14).
+    """
+    targets = np.asarray(y, dtype=np.float64)
+    if not targets.size:
+        raise ValueError("y: is empty; there is nothing to fit.")
+    start_prior = _LEARNED_FROM if prior_precision is None else _positive("prior_precision", prior_precision)
+    start_noise = _LEARNED_FROM if noise_precision is None else _positive("noise_precision", noise_precision)
+    return Target(
+        HalfSquares(f, targets.shape),
+        data=(X, targets),
+        make_form=lambda dim: ExactKLForm(dim, prior_precision is None, targets.size, noise_precision is None),
+        adds_jacobian=False,
+        initial_precisions=(start_prior, start_noise),
+        reports=("prior_precision", "noise_precision"),
+    )
+
+
+@dataclass(frozen=True)
+class HalfSquares:
+    """Minus half the sum of squared residuals: what the noise precision multiplies."""
+
+    f: Callable[..., Any]
+    shape: tuple[int, ...]
+
+    def __call__(self, parameters, data):
+        inputs, targets = data
+        return -0.5 * jnp.sum((targets - self._outputs(parameters, inputs)) ** 2)
+
+    def _outputs(self, parameters, inputs):
+        shapes, first_error = [], None
+        for arguments in ((parameters, inputs), (inputs, parameters)):
+            try:
+                outputs = jax.eval_shape(self.f, *arguments)
+            except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
+                first_error = first_error or error
+                continue
+            shapes.append(getattr(outputs, "shape", type(outputs).__name__))
+            if shapes[-1] == self.shape:
+                return self.f(*arguments)
+        found = f"returned shape {shapes[0]}" if shapes else f"failed with: {first_error}"
+        raise ValueError(f"f: f(parameters, X) {found}; it must return the shape of y, {self.shape}.")
+
+
+def call(function: Callable[..., Any], parameters: Any, data: Any, hyper: Any) -> Any:
+    """function(parameters[, data][, hyper]), with what was not given left out."""
+    names = _keyword_only(function)
+    given = {"data": data, "hyper": hyper}
+    positional = [value for name, value in given.items() if value is not None and name not in names]
+    keywords = {name: value for name, value in given.items() if value is not None and name in names}
+    return function(parameters, *positional, **keywords)
+
+
+def _keyword_only(function: Callable[..., Any]) -> set[str]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return set()
+    return {parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+def _positive(name: str, value: float) -> float:
+    number = float(value)
+    if not (np.isfinite(number) and number > 0):
+        raise ValueError(f"{name}={value!r}: a precision must be a positive number.")
+    return number
+
+
+def _general_prior(dim: int, mean: Any, covariance: Any) -> GaussianPriorForm:
+    centre = np.zeros(dim) if mean is None else np.asarray(mean, dtype=np.float64).reshape(-1)
+    spread = np.eye(dim) if covariance is None else np.asarray(covariance, dtype=np.float64)
+    if centre.shape != (dim,) or spread.shape != (dim, dim):
+        raise ValueError(
+            f"prior_mean has shape {centre.shape} and prior_covariance {spread.shape}; "
+            f"the parameters need ({dim},) and ({dim}, {dim})."
+        )
+    try:
+        np.linalg.cholesky(spread)
+    except np.linalg.LinAlgError as error:
+        raise ValueError("prior_covariance: is not positive definite.") from error
+    precision = np.linalg.inv(spread)
+    return GaussianPriorForm(tuple(centre.tolist()), tuple(map(tuple, precision.tolist())))
