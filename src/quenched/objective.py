@@ -5,6 +5,7 @@ w_s = m + L z_s. Taking it needs four small programs: place the draws, evaluate 
 to (m, L), and close the sum with the penalty. Only the second knows the target.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,7 +18,6 @@ from jax.flatten_util import ravel_pytree
 from quenched.draws import Draws
 from quenched.execute import Evaluation
 from quenched.families import LOG_TWO_PI, Gaussian
-from quenched.optimise import Minimiser, State
 from quenched.problem import Problem
 from quenched.targets import Form, Hyper, Moments
 
@@ -38,13 +38,21 @@ class Coordinates(NamedTuple):
 
     @property
     def size(self) -> int:
-        return ravel_pytree(self.reference)[0].size + self.free.size
+        return sum(int(np.size(leaf)) for leaf in jax.tree.leaves(self))
 
     def read(self, vector: Array) -> tuple[Gaussian, Array]:
         """The posterior and the free hyperparameters at a vector of coordinates."""
         flat, unravel = ravel_pytree(self.reference)
         inner = unravel(vector[: flat.size])
         return self.reference.compose(inner), self.free + vector[flat.size :]
+
+
+class Slope(NamedTuple):
+    """The bound at one point, its gradient in whitened coordinates, and the precisions that go with it."""
+
+    bound: Array
+    gradient: Array
+    hyper: Hyper
 
 
 class Objective:
@@ -54,31 +62,33 @@ class Objective:
         self.problem = problem
         self.n = draws.n
         self.executor = problem.executor(draws.n)
-        self.chunks = [
-            (jnp.asarray(z), jnp.asarray(counts)) for z, counts in _cut(draws.points, self.executor.chunk)
-        ]
+        self.chunks = list(cut(draws.points, self.executor.chunk))
         self.n_evaluations = 0
 
     def totals(self, posterior: Gaussian, free: Array) -> Totals:
         """Evaluate the target at every draw of this posterior."""
-        total = None
+        total = Totals(np.zeros(()), jax.tree.map(lambda leaf: np.zeros(np.shape(leaf)), posterior), np.zeros(free.shape))
         for z, counts in self.chunks:
             points = place(posterior, z)
             evaluation = self.executor.evaluate(points, counts, self.problem.data, free)
-            part = pull_back(posterior, z, counts, evaluation)
-            total = part if total is None else add(total, part)
+            total = pull_back(total, posterior, z, counts, evaluation)
         self.n_evaluations += self.n
-        assert total is not None
         return total
+
+    def slope(self, coordinates: Coordinates, vector: np.ndarray, totals: Totals, hyper: Hyper, profile: bool) -> Slope:
+        """Close the sum: from totals to the bound and its gradient."""
+        return close(self.problem.form, profile, coordinates, vector, totals, float(self.n), hyper)
 
     def bound(self, posterior: Gaussian, hyper: Hyper, *, profile: bool) -> tuple[float, Hyper]:
         """The bound at a posterior; with `profile`, at its best precisions, which are returned."""
-        value, updated = close(self.problem.form, profile, posterior, self.totals(posterior, hyper.free), self.n, hyper)
-        return float(value), updated
+        coordinates = Coordinates(posterior, hyper.free)
+        here = np.zeros(coordinates.size)
+        slope = self.slope(coordinates, here, self.totals(posterior, hyper.free), hyper, profile)
+        return float(slope.bound), slope.hyper
 
 
-def _cut(points: np.ndarray, chunk: int):
-    """Chunks of equal size; the last is filled up with points that do not count."""
+def cut(points: np.ndarray, chunk: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Chunks of equal size with counts; the last is filled up with points that do not count."""
     for first in range(0, len(points), chunk):
         part = points[first : first + chunk]
         fill = chunk - len(part)
@@ -93,96 +103,52 @@ def place(posterior: Gaussian, z: Array) -> Array:
 
 
 @jax.jit
-def pull_back(posterior: Gaussian, z: Array, counts: Array, evaluation: Evaluation) -> Totals:
-    """From gradients at the draws to gradients in (m, L): Eqs. (11) and (12) of the paper, before the penalty."""
+def pull_back(total: Totals, posterior: Gaussian, z: Array, counts: Array, evaluation: Evaluation) -> Totals:
+    """Add a chunk: from gradients at the draws to gradients in (m, L) (paper, Eqs. 12 and 13, before the penalty)."""
     _, pull = jax.vjp(lambda member: member.transform(z), posterior)
     (of_posterior,) = pull(jnp.where(counts[:, None] > 0, evaluation.gradients, 0.0))
     value = jnp.sum(jnp.where(counts > 0, evaluation.values, 0.0))
-    return Totals(value, of_posterior, jnp.asarray(evaluation.free_gradient))
+    return jax.tree.map(jnp.add, total, Totals(value, of_posterior, evaluation.free_gradient))
 
 
-@jax.jit
-def add(one: Totals, other: Totals) -> Totals:
-    return jax.tree.map(jnp.add, one, other)
-
-
-def _close(form: Form, profile: bool, posterior: Gaussian, totals: Totals, n: int, hyper: Hyper):
-    mean_value = totals.value / n
-    if profile:
-        hyper = form.updated(hyper, Moments(mean_value, posterior.second_moment()))
-    return form.offset(hyper) + form.weight(hyper) * mean_value + form.penalty(posterior, hyper), hyper
-
-
-close = partial(jax.jit, static_argnums=(0, 1))(_close)
-
-
-def bound_and_gradient(
-    form: Form, profile: bool, coordinates: Coordinates, vector: Array, totals: Totals, n: int, hyper: Hyper
-) -> tuple[Array, Array, Hyper]:
+@partial(jax.jit, static_argnums=(0, 1))
+def close(
+    form: Form, profile: bool, coordinates: Coordinates, vector: Array, totals: Totals, n: float, hyper: Hyper
+) -> Slope:
     """The bound and its gradient in whitened coordinates.
 
     Precisions at their closed-form optimum may be held fixed while differentiating (envelope theorem), so profiling
     them out costs nothing.
     """
     posterior, _ = coordinates.read(vector)
-    bound, hyper = _close(form, profile, posterior, totals, n, hyper)
-    weight = form.weight(hyper) / n
+    mean_value = totals.value / n
+    if profile:
+        hyper = form.updated(hyper, Moments(mean_value, posterior.second_moment()))
+    weight = form.weight(hyper)
 
     def linearised(vector):
         member, free = coordinates.read(vector)
         products = jax.tree.map(lambda a, b: jnp.sum(a * b), totals.of_posterior, member)
         expected = sum(jax.tree.leaves(products), start=totals.of_free @ free)
-        return weight * expected + form.penalty(member, hyper)
+        penalty = form.penalty(member, hyper)
+        return weight * expected / n + penalty, penalty
 
-    return bound, jax.grad(linearised)(vector), hyper
-
-
-class Progress(NamedTuple):
-    """One step of an ascent, as the host sees it."""
-
-    state: State
-    trial: Gaussian
-    trial_free: Array
-    hyper: Hyper  # at the point just evaluated
-    steepness: Array  # largest component of the gradient at the accepted point
-    moved: Array  # largest coordinate of the accepted point
+    gradient, penalty = jax.grad(linearised, has_aux=True)(vector)
+    return Slope(form.offset(hyper) + weight * mean_value + penalty, gradient, hyper)
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def advance(
-    minimiser: Minimiser,
-    form: Form,
-    profile: bool,
-    state: State,
-    coordinates: Coordinates,
-    totals: Totals,
-    n: int,
-    hyper: Hyper,
-    active: Array,
-) -> Progress:
-    """Tell the minimiser the bound at its trial point and learn where it wants to look next.
-
-    This is the one place where the bound, which is raised, changes sign. `active` is zero for coordinates that are held.
-    """
-    bound, gradient, hyper = bound_and_gradient(form, profile, coordinates, state.trial, totals, n, hyper)
-    state = minimiser.step(state, -bound, -gradient * active)
-    trial, trial_free = coordinates.read(state.trial)
-    steepness, moved = jnp.max(jnp.abs(state.gradient)), jnp.max(jnp.abs(state.position))
-    return Progress(state, trial, trial_free, hyper, steepness, moved)
+read = jax.jit(Coordinates.read)
 
 
 def log_ratios(problem: Problem, posterior: Gaussian, hyper: Hyper, z: np.ndarray) -> np.ndarray:
     """log p(w) − log q(w) at each draw: its mean is the bound, unbiased when the draws are fresh."""
     executor = problem.executor(len(z))
     values, priors = [], []
-    for part, counts in _cut(z, executor.chunk):
-        points = place(posterior, jnp.asarray(part))
+    for part, counts in cut(z, executor.chunk):
+        points = place(posterior, part)
         used = counts > 0
         values.append(np.asarray(executor.values(points, problem.data, hyper.free))[used])
-        priors.append(np.asarray(_log_prior(problem.form, points, hyper))[used])
+        priors.append(np.asarray(problem.form.log_prior(points, hyper))[used])
     log_p = float(problem.form.offset(hyper)) + float(problem.form.weight(hyper)) * np.concatenate(values)
     log_q = -0.5 * np.sum(z**2, axis=1) - 0.5 * problem.dim * LOG_TWO_PI - float(posterior.log_determinant())
     return log_p + np.concatenate(priors) - log_q
-
-
-_log_prior = partial(jax.jit, static_argnums=0)(lambda form, points, hyper: form.log_prior(points, hyper))

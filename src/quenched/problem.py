@@ -96,11 +96,6 @@ class Problem:
         free = self.hyper.free
         return Traced(self.programs, chunk_that_fits(self.programs, self.dim, chunk, self.data, free, self.memory))
 
-    def log_joint(self, points: Array, values: np.ndarray, hyper: Hyper) -> np.ndarray:
-        """log p(w) with all constants, from the function's values at the points."""
-        prior = np.asarray(self.form.log_prior(points, hyper))
-        return float(self.form.offset(hyper)) + float(self.form.weight(hyper)) * values + prior
-
     def describe_hyper(self, hyper: Hyper) -> Any:
         """Hyperparameters as the user wrote them."""
         precisions = {name: float(getattr(hyper, name)) for name in self.target.reports}
@@ -112,8 +107,8 @@ class Problem:
 
 def make_problem(target: Target, space: Space, data: Any, hyper: Any, memory: int | None) -> Problem:
     """Put a problem together; compiled programs of an earlier fit are found again."""
-    free, unravel = (jnp.zeros(0), None) if hyper is None else ravel_pytree(jax.tree.map(jnp.asarray, hyper))
-    prior, noise = (jnp.asarray(value) for value in target.initial_precisions)
+    free, unravel = (np.zeros(0), None) if hyper is None else ravel_pytree(jax.tree.map(_promote, hyper))
+    prior, noise = (np.asarray(value) for value in target.initial_precisions)
     data = jax.tree.map(_promote, target.data if data is None else data)
     function = RealLine(target, space, unravel)
     programs = None

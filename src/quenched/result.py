@@ -261,9 +261,7 @@ def to_natural(space: Space, vectors: np.ndarray) -> Parameters:
 
 def natural_moments(posterior: Posterior, space: Space) -> tuple[Parameters, Parameters]:
     """Means and standard deviations in natural units: exact for real parameters, by draws for the others."""
-    with jax.enable_x64(True):
-        means = jax.tree.map(np.asarray, space.unravel(posterior.mean))
-        sds = jax.tree.map(np.asarray, space.unravel(np.sqrt(posterior.variance)))
+    means, sds = space.unravel(posterior.mean), space.unravel(np.sqrt(posterior.variance))
     if not space.constrained:
         return means, sds
     kind = "matched" if 2 * posterior.dim <= _NATURAL_DRAWS else "antithetic"

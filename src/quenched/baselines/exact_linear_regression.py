@@ -200,7 +200,6 @@ def _search(line: _Line, max_rounds: int, tolerance: float) -> tuple[float, Arra
         grid[best],
         grid[ahead],
         xtol=tolerance,
-        rtol=1e-15,
         maxiter=max_rounds,
         full_output=True,
         disp=False,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike
-from scipy.linalg import solve_triangular
+from scipy.linalg import cholesky, solve_triangular
 from scipy.special import expit, ndtr
 
 from quenched.baselines.exact_linear_regression import (
@@ -238,7 +238,7 @@ def _factor(covariance: ArrayLike, size: int, is_factor: bool) -> Array:
     if not np.allclose(matrix, matrix.T, rtol=1e-8, atol=1e-8 * np.max(np.abs(matrix))):
         raise ValueError(f"{name} is not symmetric; symmetrise it, or say is_factor=True if it is a factor")
     try:
-        return np.linalg.cholesky(matrix)
+        return cholesky(matrix, lower=True)
     except np.linalg.LinAlgError:
         smallest = np.linalg.eigvalsh(matrix)[0]
         raise ValueError(f"{name} has eigenvalue {smallest:.3g}; give a positive definite matrix") from None

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cholesky, qr, solve_triangular
+from scipy.linalg import cholesky, solve_triangular
 from scipy.special import log_expit
 
 from quenched.baselines.exact_linear_regression import (
@@ -138,8 +138,8 @@ class LogisticProblem:
 
     def next_log_alpha(self, posterior: SitePosterior) -> float:
         """MacKay's update γ / μᵀμ with γ = M − α tr Σ; its fixed point is α = M / (μᵀμ + tr Σ)."""
-        squared = max(posterior.mean @ posterior.mean, np.finfo(float).tiny)
-        return float(np.log(self.alpha(np.log(posterior.n_effective / squared))))
+        squared = max(float(posterior.mean @ posterior.mean), np.finfo(float).tiny)
+        return float(np.log(self.alpha(float(np.log(posterior.n_effective / squared)))))
 
     def at_limit(self, posterior: SitePosterior) -> bool:
         """Whether a learned precision ran away."""
@@ -172,7 +172,7 @@ def logistic_problem(
         raise ValueError("features are all zero and say nothing of the weights; give prior_precision")
     if matrix.shape[1] <= len(matrix):
         return LogisticProblem(matrix, None, y, matrix.shape[1], prior_precision)
-    rotation, triangle = qr(matrix.T, mode="economic")
+    rotation, triangle = np.linalg.qr(matrix.T)
     return LogisticProblem(triangle.T.copy(), rotation, y, matrix.shape[1], prior_precision)
 
 
@@ -213,7 +213,7 @@ def site_posterior(
     weighted = rows * np.sqrt(site_precision)[:, None]
     factor = _precision_factor(weighted, prior_precision)
     half = solve_triangular(factor, rows.T, lower=True, check_finite=False)
-    mean = solve_triangular(factor, solve_triangular(factor, linear, lower=True), lower=True, trans="T")
+    mean = solve_triangular(factor, solve_triangular(factor, linear, lower=True), lower=True, trans=1)
     variances = np.einsum("in,in->n", half, half)
     half_log_volume = 0.5 * len(mean) * np.log(prior_precision) - np.sum(np.log(np.abs(np.diag(factor))))
     return SitePosterior(
@@ -235,7 +235,7 @@ def _precision_factor(weighted: Array, prior_precision: float) -> Array:
     except np.linalg.LinAlgError:
         # A weak prior on dependent features: factorise the square root, whose condition is not squared.
         root = np.vstack([weighted, np.sqrt(prior_precision) * np.eye(len(precision))])
-        return qr(root, mode="r", check_finite=False)[0][: len(precision)].T
+        return np.linalg.qr(root, mode="r").T
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The multiclass relevance vector machine mRVM2 (Psorakis, Damoulas and Girolami 2010), for the paper's Sec. 3.4.
+"""The multiclass relevance vector machine mRVM2 of Psorakis, Damoulas and Girolami (2010), for Sec. 3.4.
 
 Multinomial probit with auxiliary variables, y_nc = w_cᵀk_n + ε with ε ~ N(0, 1), the class of n being
 argmax_c y_nc, and w_nc ~ N(0, 1/α_nc), α_nc ~ Gamma(τ, υ). Each round, with f = Kw and i the class of n:
@@ -83,9 +83,10 @@ def fit_multiclass_rvm(
     n_classes: int | None = None,
     precision_shape: float = 1e-8,
     precision_rate: float = 1e-8,
+    start_precision: float = 1e-2,
     prune_above: float = 1e5,
     max_rounds: int = 1000,
-    tolerance: float = 1e-2,
+    tolerance: float = 2e-3,
     nodes: int = 20,
 ) -> MulticlassRVM:
     """Fit mRVM2 to a training kernel.
@@ -100,23 +101,27 @@ def fit_multiclass_rvm(
         Number of classes; None takes the largest label plus one.
     precision_shape, precision_rate
         τ and υ of the Gamma prior of the precisions, for a kernel of unit root mean square.
+    start_precision
+        First value of every α_nc, for a kernel of unit root mean square. The answer depends on it: a strong
+        start shrinks the first weights, and samples leave before the fit has begun.
     prune_above
-        A sample leaves when all its precisions are above this, for a kernel of unit root mean square. At least
-        one sample is kept.
+        A sample leaves when all its precisions are above this, for a kernel of unit root mean square. At
+        least one sample is kept.
     max_rounds, tolerance
-        Rounds stop when no sample left and no score f_nc, in standard deviations of the probit noise, moved
-        by more than this. EM creeps near the end: tighten it for the exact mode, at hundreds of rounds more.
+        Rounds stop when no sample left and no score f_nc moved by more than this times 1 + |f_nc|. EM creeps
+        near the end: tighten it for the exact mode, at the price of hundreds of rounds.
     nodes
         Points of the Gauss-Hermite rule; 20 give nine digits.
     """
     matrix, classes, n_classes = _checked_data(kernel, labels, n_classes)
-    _check_settings(precision_shape, precision_rate, prune_above, nodes)
+    _check_settings(precision_shape, precision_rate, start_precision, prune_above, nodes)
     check_rounds(max_rounds, tolerance)
     size = np.sqrt(np.mean(matrix**2))
     scaled = matrix / size
     gram = scaled.T @ scaled
     kept = np.arange(len(scaled))
-    scores, precisions = np.zeros((len(scaled), n_classes)), np.ones((len(scaled), n_classes))
+    scores = np.zeros((len(scaled), n_classes))
+    precisions = np.full_like(scores, start_precision)
     history, n_kept, still = [], [], False
     while not still and len(history) < max_rounds:
         wanted, log_probability = truncated_moments(scores, classes, nodes)
@@ -126,7 +131,8 @@ def fit_multiclass_rvm(
         stay = (lowest <= prune_above) | (np.arange(kept.size) == np.argmin(lowest))
         kept, weights, precisions = kept[stay], weights[stay], precisions[stay]
         previous, scores = scores, scaled[:, kept] @ weights
-        still = bool(np.all(stay) and np.max(np.abs(scores - previous)) <= tolerance)
+        moved = np.max(np.abs(scores - previous) / (1 + np.abs(scores)))
+        still = bool(np.all(stay) and moved <= tolerance)
         history.append(np.sum(log_probability))
         n_kept.append(kept.size)
     return MulticlassRVM(
@@ -155,14 +161,14 @@ def _ridge(gram: Array, projected: Array, precisions: Array) -> Array:
 
 
 def truncated_moments(scores: Array, labels: Integers, nodes: int = 20) -> tuple[Array, Array]:
-    """E step: mean of y ~ N(scores, I) given that y of the label is the largest, and log probability of that."""
+    """E step: mean of y ~ N(scores, I) given that the label's y is the largest, and log P of that event."""
     items = np.arange(len(scores))
     gaps = scores[items, labels][:, None] - scores
     gaps[items, labels] = OWN_CLASS
     points, log_weights = _centred_rule(gaps, nodes)
     arguments = points[:, None, :] + gaps[:, :, None]
     log_terms = log_weights + np.sum(log_ndtr(arguments), axis=1)
-    log_probability = logsumexp(log_terms, axis=1)
+    log_probability = np.asarray(logsumexp(log_terms, axis=1))
     weights = np.exp(log_terms - log_probability[:, None])
     shift = np.einsum("nk,nck->nc", weights, _hazard(arguments))
     moments = scores - shift
@@ -177,7 +183,8 @@ def probit_probability(scores: Array, nodes: int = 20) -> Array:
         [truncated_moments(scores, np.full(len(scores), label), nodes)[1] for label in classes], axis=1
     )
     # The rule's own sum is one to about 1e-9; dividing makes it one to rounding.
-    return np.exp(log_probability - logsumexp(log_probability, axis=1, keepdims=True))
+    probability = np.exp(log_probability)
+    return probability / np.sum(probability, axis=1, keepdims=True)
 
 
 def _centred_rule(gaps: Array, nodes: int) -> tuple[Array, Array]:
@@ -231,8 +238,14 @@ def _checked_data(kernel: ArrayLike, labels: ArrayLike, n_classes: int | None) -
     return matrix, classes, n_classes
 
 
-def _check_settings(shape: float, rate: float, prune_above: float, nodes: int) -> None:
-    for name, value in (("precision_shape", shape), ("precision_rate", rate), ("prune_above", prune_above)):
+def _check_settings(shape: float, rate: float, start: float, prune_above: float, nodes: int) -> None:
+    settings = {
+        "precision_shape": shape,
+        "precision_rate": rate,
+        "start_precision": start,
+        "prune_above": prune_above,
+    }
+    for name, value in settings.items():
         if not (np.isfinite(value) and value > 0):
             raise ValueError(f"{name} is {value}; give a positive number")
     largest = (2 * shape + 1) / (2 * rate)

@@ -64,7 +64,7 @@ class Traced(Executor):
         return self.programs.values(points, data, free)
 
     def second_order(self, point, spread, data, free):
-        value, gradient, hessian = self.programs.second_order(jnp.asarray(point), data, free)
+        value, gradient, hessian = self.programs.second_order(point, data, free)
         return float(value), np.asarray(gradient), np.asarray(hessian)
 
     def second_order_cost(self, dim):

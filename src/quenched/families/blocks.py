@@ -127,9 +127,7 @@ class Blocks(Family):
             scales = np.stack([scale_of(block) for block in index])
             diagonal = np.diagonal(scales, axis1=1, axis2=2)
             lower = np.tril(scales, -1)
-            stacks.append(
-                FullGaussian(jnp.asarray(mean[index]), jnp.log(jnp.asarray(diagonal)), jnp.asarray(lower))
-            )
+            stacks.append(FullGaussian(mean[index], np.log(diagonal), lower))
         return BlocksGaussian(tuple(stacks), places)
 
     def member(self, mean, precision, sizes):

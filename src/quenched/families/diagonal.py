@@ -46,7 +46,7 @@ class Diagonal(Family):
         diagonal = np.abs(np.diag(np.asarray(precision)))
         largest = np.max(diagonal, initial=0.0)
         diagonal = np.where(diagonal > 0, diagonal, largest if largest > 0 else 1.0)
-        return DiagonalGaussian(jnp.asarray(mean), -0.5 * jnp.log(jnp.asarray(diagonal)))
+        return DiagonalGaussian(np.asarray(mean), -0.5 * np.log(diagonal))  # pyright: ignore
 
     def isotropic(self, mean, scale, sizes):
-        return DiagonalGaussian(jnp.asarray(mean), jnp.log(jnp.asarray(scale)))
+        return DiagonalGaussian(np.asarray(mean), np.log(scale))  # pyright: ignore

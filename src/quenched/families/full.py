@@ -47,9 +47,7 @@ class FullGaussian(Gaussian):
 
 def from_scale(mean: np.ndarray, scale: np.ndarray) -> FullGaussian:
     """A member from a lower-triangular matrix with a positive diagonal."""
-    return FullGaussian(
-        jnp.asarray(mean), jnp.log(jnp.diagonal(jnp.asarray(scale))), jnp.tril(jnp.asarray(scale), -1)
-    )
+    return FullGaussian(np.asarray(mean), np.log(np.diagonal(scale)), np.tril(scale, -1))  # pyright: ignore
 
 
 class Full(Family):

@@ -1,25 +1,23 @@
 """Raise the bound on one frozen set of draws: the loop that every method shares.
 
-The loop runs on the host. Each turn is one evaluation of the bound, four small compiled programs; that leaves room for
-progress, time limits and interruption, and for targets that JAX cannot trace.
+The loop runs on the host. Each turn is one evaluation of the bound: a few small compiled programs, and a step of the
+minimiser in NumPy. That leaves room for progress, time limits and interruption, and for targets that JAX cannot trace.
 """
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from jax.flatten_util import ravel_pytree
 
 from quenched.families import Gaussian
-from quenched.objective import Coordinates, Objective, advance
-from quenched.optimise import Minimiser
+from quenched.objective import Coordinates, Objective, Slope, Totals, read
+from quenched.optimise import Minimiser, State
 from quenched.result import Status
 from quenched.targets import Hyper
 
-Watch = Callable[[float, int], Status | None]  # told the bound and the evaluations; may ask to stop
+Watch = Callable[[float, int], Status | None]  # told the bound and the draws; may ask to stop
 
 
 class Ascent(NamedTuple):
@@ -29,11 +27,55 @@ class Ascent(NamedTuple):
     hyper: Hyper
     bound: float
     status: Status
-    steepness: float  # largest component of the gradient, in whitened coordinates
+    steepness: float  # largest component of the gradient
     n_objective_evaluations: int
 
 
-read = jax.jit(Coordinates.read)
+class _Climber:
+    """A minimiser at work on an objective, in one system of coordinates."""
+
+    def __init__(self, objective: Objective, minimiser: Minimiser, hyper: Hyper, active, profile: bool):
+        self.objective, self.minimiser, self.profile = objective, minimiser, profile
+        self.hyper = hyper
+        self.active = 1.0 if active is None else active
+        self.count = 0
+        self.totals: Totals | None = None
+
+    def stand(self, coordinates: Coordinates, position: np.ndarray) -> None:
+        """Begin, or begin anew, at a position of some coordinates."""
+        self.coordinates = coordinates
+        self.state: State = self.minimiser.init(position)
+
+    def turn(self, totals: Totals | None = None) -> bool:
+        """One evaluation and one step, True if the trial was accepted. Totals known already are not taken again."""
+        before = self.state
+        if totals is None:
+            posterior, free = read(self.coordinates, before.trial)
+            totals = self.objective.totals(posterior, free)
+            self.count += 1
+        slope = self.objective.slope(self.coordinates, before.trial, totals, self.hyper, self.profile)
+        self.state = raise_bound(self.minimiser, before, slope, self.active)
+        accepted = not before.started or self.state.n_steps > before.n_steps
+        if accepted:
+            self.hyper, self.totals = slope.hyper, totals
+        return bool(accepted)
+
+    @property
+    def bound(self) -> float:
+        return -float(self.state.value)
+
+    @property
+    def steepness(self) -> float:
+        return float(np.max(np.abs(self.state.gradient)))
+
+    def reached(self) -> tuple[Gaussian, Hyper]:
+        posterior, free = read(self.coordinates, self.state.position)
+        return posterior, self.hyper._replace(free=free)
+
+
+def raise_bound(minimiser: Minimiser, state: State, slope: Slope, active) -> State:
+    """Tell a minimiser of a bound that is to be raised: the one place where the sign changes."""
+    return minimiser.step(state, -np.asarray(slope.bound), -np.asarray(slope.gradient) * active)
 
 
 def ascend(
@@ -45,43 +87,29 @@ def ascend(
     gradient_tolerance: float,
     max_evaluations: int,
     watch: Watch,
-    profile: bool = True,
-    whiten_every: int = 15,
+    whiten_every: int,
+    active: np.ndarray | None = None,
 ) -> Ascent:
-    """Ascend in the whitened coordinates of the posterior it starts from, whitening again when it has moved far."""
-    problem = objective.problem
-    coordinates = Coordinates(posterior, hyper.free)
-    active = jnp.ones(coordinates.size)
-    state = minimiser.init(jnp.zeros(coordinates.size))
-    trial, free = posterior, hyper.free
-    count, since, status = 0, 0, None
+    """Ascend in the whitened coordinates of the posterior it starts from, whitening again when it has moved far.
+
+    `active` is zero for coordinates that are held where they are.
+    """
+    noise = objective.problem.noise
+    climber = _Climber(objective, minimiser, hyper, active, profile=True)
+    origin = Coordinates(posterior, hyper.free)
+    climber.stand(origin, np.zeros(origin.size))
+    since, status = 0, None
     while status is None:
-        totals = objective.totals(trial, free)
-        count, since = count + 1, since + 1
-        step = advance(
-            minimiser, problem.form, profile, state, coordinates, totals, float(objective.n), hyper, active
-        )
-        moved_on = int(step.state.n_steps) > int(state.n_steps) or not bool(state.started)
-        state, trial, free = step.state, step.trial, step.trial_free
-        if moved_on:
-            hyper = step.hyper._replace(free=read(coordinates, state.position)[1])
-            if since >= whiten_every and float(step.moved) > 0.5:
-                coordinates = Coordinates(*read(coordinates, state.position))
-                # The totals at the point just accepted serve again as the first evaluation there.
-                state = minimiser.init(jnp.zeros_like(state.position))
-                step = advance(
-                    minimiser, problem.form, profile, state, coordinates, totals, float(objective.n), hyper, active
-                )
-                state, trial, free, since = step.state, step.trial, step.trial_free, 0
-        bound, steepness = -float(state.value), float(step.steepness)
-        tolerance = _attainable(gradient_tolerance, problem.noise, bound)
-        status = _outcome(steepness, tolerance, bool(state.stalled), bound, problem.noise)
-        if status is None:
-            status = watch(bound, objective.n)
-        if status is None and count >= max_evaluations:
+        accepted = climber.turn()
+        since += 1
+        if accepted and since >= whiten_every and np.max(np.abs(climber.state.position)) > 0.5:
+            climber.stand(Coordinates(*read(climber.coordinates, climber.state.position)), np.zeros(origin.size))
+            climber.turn(climber.totals)
+            since = 0
+        status = _outcome(climber, gradient_tolerance, noise) or watch(climber.bound, objective.n)
+        if status is None and climber.count >= max_evaluations:
             status = Status.MAX_EVALUATIONS
-    posterior, free = read(coordinates, state.position)
-    return Ascent(posterior, hyper._replace(free=free), bound, status, steepness, count)
+    return Ascent(*climber.reached(), climber.bound, status, climber.steepness, climber.count)
 
 
 def climb(
@@ -89,43 +117,36 @@ def climb(
     posterior: Gaussian,
     hyper: Hyper,
     minimiser: Minimiser,
-    active: Array,
+    active: np.ndarray,
     *,
     max_steps: int,
     watch: Watch,
 ) -> Ascent:
     """A few steps in plain coordinates (m, L), over the `active` ones: the inner loops of Algorithm 1."""
-    problem = objective.problem
-    plain = Coordinates(jax.tree.map(jnp.zeros_like, posterior), jnp.zeros_like(hyper.free))
-    start = jnp.concatenate([ravel_pytree(posterior)[0], hyper.free])
-    state = minimiser.init(start)
-    trial, free, status, count, steepness = posterior, hyper.free, None, 0, np.inf
-    while status is None and int(state.n_steps) < max_steps and count < 2 * max_steps + 1:
-        totals = objective.totals(trial, free)
-        count += 1
-        step = advance(minimiser, problem.form, False, state, plain, totals, float(objective.n), hyper, active)
-        state, trial, free, steepness = step.state, step.trial, step.trial_free, float(step.steepness)
-        if bool(state.stalled):
+    climber = _Climber(objective, minimiser, hyper, active, profile=False)
+    flat = np.concatenate([np.asarray(ravel_pytree(posterior)[0]), np.asarray(hyper.free)])
+    identity = jax.tree.map(np.zeros_like, posterior)
+    climber.stand(Coordinates(identity, np.zeros_like(hyper.free)), flat)
+    status = None
+    # A step of scaled conjugate gradients takes two evaluations.
+    while status is None and climber.state.n_steps < max_steps and climber.count < 2 * max_steps + 1:
+        climber.turn()
+        if climber.state.stalled:
             break
-        status = watch(-float(state.value), objective.n)
-    posterior, free = read(plain, state.position)
-    return Ascent(
-        posterior, hyper._replace(free=free), -float(state.value), status or Status.CONVERGED, steepness, count
-    )
+        status = watch(climber.bound, objective.n)
+    return Ascent(*climber.reached(), climber.bound, status or Status.CONVERGED, climber.steepness, climber.count)
 
 
-def _attainable(tolerance: float, noise: float, bound: float) -> float:
-    """A gradient cannot be made smaller than the square root of the function's rounding error."""
-    return max(tolerance, float(np.sqrt(noise * max(abs(bound), 1.0)))) if np.isfinite(bound) else tolerance
-
-
-def _outcome(steepness: float, tolerance: float, stalled: bool, bound: float, noise: float) -> Status | None:
+def _outcome(climber: _Climber, tolerance: float, noise: float) -> Status | None:
+    bound, steepness = climber.bound, climber.steepness
     if not np.isfinite(bound):
         return Status.NOT_FINITE
-    if steepness <= tolerance:
+    # A gradient cannot be made smaller than the square root of the function's rounding error.
+    rounding = noise * max(abs(bound), 1.0)
+    if steepness <= max(tolerance, float(np.sqrt(rounding))):
         return Status.CONVERGED
-    if stalled:
+    if climber.state.stalled:
         # In whitened coordinates half the squared gradient is about the nats still to be gained.
-        negligible = 0.5 * steepness**2 <= max(1e-6, 100.0 * noise * abs(bound))
+        negligible = 0.5 * steepness**2 <= max(1e-6, 100.0 * rounding)
         return Status.CONVERGED if negligible else Status.NO_ASCENT
     return None

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from quenched.draws import Draws
@@ -213,14 +212,14 @@ class _Run:
         return Start(best.posterior, best.hyper, best.bound, "best of several")
 
     def _resume(self, resumed: Fit) -> Start:
-        member: Any = jax.tree.map(jnp.asarray, resumed.posterior.member)
+        member: Any = resumed.posterior.member
         sizes = self.space.sizes
         fresh = self.family.isotropic(np.zeros(self.problem.dim), np.ones(self.problem.dim), sizes)
         if jax.tree.structure(fresh) != jax.tree.structure(member):
             member = self.family.member(resumed.posterior.mean, np.linalg.inv(resumed.covariance), sizes)
         hyper = self.problem.hyper
         if self.target.reports:
-            hyper = hyper._replace(**{name: jnp.asarray(resumed.hyper[name]) for name in self.target.reports})
+            hyper = hyper._replace(**{name: np.asarray(resumed.hyper[name]) for name in self.target.reports})
         return Start(member, hyper, resumed.bound, "given")
 
     def _ascend(self, objective: Objective, start: Start) -> Ascent:

@@ -6,9 +6,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from quenched.families import Gaussian
 from quenched.fitting.ascent import Ascent, Watch, ascend, climb
@@ -131,12 +129,12 @@ class Alternating(Method):
         return Ascent(posterior, hyper, bound, status, steepness, count)
 
 
-def active_coordinates(posterior: Gaussian, hyper: Hyper, part: str):
+def active_coordinates(posterior: Gaussian, hyper: Hyper, part: str) -> np.ndarray:
     """One for the coordinates of the mean, of the scale, or of the free hyperparameters; zero for the rest."""
 
     def mark(path, leaf):
         is_mean = any(getattr(key, "name", None) == "mean" for key in path)
-        return jnp.full(leaf.shape, float(part == ("mean" if is_mean else "scale")))
+        return np.full(np.size(leaf), float(part == ("mean" if is_mean else "scale")))
 
-    marked = jax.tree_util.tree_map_with_path(mark, posterior)
-    return jnp.concatenate([ravel_pytree(marked)[0], jnp.full(hyper.free.shape, float(part == "free"))])
+    marked = jax.tree.leaves(jax.tree_util.tree_map_with_path(mark, posterior))
+    return np.concatenate([*marked, np.full(hyper.free.size, float(part == "free"))])

@@ -7,7 +7,6 @@ positive. Learned precisions are renewed after each step from the Laplace approx
 
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from quenched.families import positive_definite
@@ -62,7 +61,7 @@ class Search:
         if prior is None:
             return value, weight * at.gradient, -weight * at.hessian
         mean, precision = prior
-        value += float(form.log_prior(jnp.asarray(at.point)[None], hyper)[0])
+        value += float(form.log_prior(at.point[None], hyper)[0])
         return value, weight * at.gradient - precision @ (at.point - mean), precision - weight * at.hessian
 
     def renewed(self, at: Expansion, hyper: Hyper) -> Hyper:
@@ -71,7 +70,7 @@ class Search:
         factor = spread[:, None] * vectors / np.sqrt(values)
         mean_value = at.value + 0.5 * np.sum((at.hessian @ factor) * factor)
         second_moment = at.point @ at.point + np.sum(factor**2)
-        return self.problem.form.updated(hyper, Moments(jnp.asarray(mean_value), jnp.asarray(second_moment)))
+        return self.problem.form.updated(hyper, Moments(np.asarray(mean_value), np.asarray(second_moment)))
 
 
 def find_mode(search: Search, start: Expansion, hyper: Hyper, *, max_steps: int = 30, tolerance: float = 1e-3) -> Mode:

@@ -8,11 +8,10 @@ scaled. A *short diagonal fit* of the bound with a few broad draws is not fooled
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from quenched.draws import make
-from quenched.families import Diagonal, DiagonalGaussian, Family, Gaussian
+from quenched.families import Diagonal, Family, Gaussian
 from quenched.fitting.ascent import ascend
 from quenched.fitting.blame import blame_draws, blame_start
 from quenched.fitting.mode import Expansion, Search, find_mode
@@ -64,22 +63,15 @@ class Starter:
         if first is not None:
             mode = find_mode(self.search, first, hyper)
             found.append((self.family.member(mode.point, mode.precision, sizes), mode.hyper, "mode"))
-        member, short_hyper = self._short_fit(point)
-        found.append((self.family.isotropic(member.mean, np.exp(member.log_sd), sizes), short_hyper, "diagonal"))
+        found.append((*self._short_fit(point), "diagonal"))
         starts = [self._judged(*candidate) for candidate in found]
         return max(starts, key=lambda start: start.bound)
 
     def plain(self, point: np.ndarray, scale: float) -> Start:
-        """The point with one standard deviation for all, shrunk until the target is finite at every draw."""
+        """The point with one standard deviation for all."""
         self._first_look(point)
-        hyper, sizes = self.problem.hyper, self.problem.space.sizes
-        for _ in range(_MAX_SHRINKS):
-            posterior = self.family.isotropic(point, np.full(self.problem.dim, scale), sizes)
-            start = self._judged(posterior, hyper, "plain", profile=False)
-            if np.isfinite(start.bound):
-                return start
-            scale /= 4.0
-        raise CannotStart(blame_draws(self.problem, posterior, self.objective))
+        posterior = self._finite_everywhere(self.objective, point, scale)
+        return self._judged(posterior, self.problem.hyper, "plain", profile=False)
 
     def _judged(self, posterior: Gaussian, hyper: Hyper, origin: str, profile: bool = True) -> Start:
         before = self.objective.n_evaluations
@@ -99,38 +91,49 @@ class Starter:
 
     def _must_be_finite(self, point: np.ndarray) -> None:
         executor = self.problem.executor(1)
-        one = executor.evaluate(
-            jnp.asarray(point)[None], jnp.ones(1), self.problem.data, self.problem.hyper.free
-        )
+        one = executor.evaluate(point[None], np.ones(1), self.problem.data, self.problem.hyper.free)
         value, gradient = float(one.values[0]), np.asarray(one.gradients[0])
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             raise CannotStart(blame_start(self.problem, point, value, gradient))
 
-    def _short_fit(self, point: np.ndarray) -> tuple[DiagonalGaussian, Hyper]:
-        """A short fit of the diagonal family with a few broad draws."""
+    def _short_fit(self, point: np.ndarray) -> tuple[Gaussian, Hyper]:
+        """A short fit of means and standard deviations alone, with a few broad draws matched per coordinate."""
         problem = self.problem
-        groups = Diagonal().groups(problem.space.sizes)
-        objective = Objective(problem, make("matched", SMALL_CHUNK, problem.dim, 0, groups))
+        draws = make("matched", SMALL_CHUNK, problem.dim, 0, Diagonal().groups(problem.space.sizes))
+        objective = Objective(problem, draws)
+        broad = self._finite_everywhere(objective, point, 1.0)
         ascent = ascend(
             objective,
-            self._broad(objective, point),
+            broad,
             problem.hyper,
             LBFGS(),
             gradient_tolerance=1e-2,
             max_evaluations=_SHORT_FIT_EVALUATIONS,
             whiten_every=_SHORT_FIT_EVALUATIONS,
             watch=lambda bound, n: None,
+            active=_without_correlations(broad, problem.hyper.free.size),
         )
         self.n_short += objective.n_evaluations
         return ascent.posterior, ascent.hyper
 
-    def _broad(self, objective: Objective, point: np.ndarray) -> DiagonalGaussian:
-        """Unit standard deviations, shrunk until the target is finite at every draw."""
-        log_sd = jnp.zeros(self.problem.dim)
+    def _finite_everywhere(self, objective: Objective, point: np.ndarray, scale: float) -> Gaussian:
+        """One standard deviation for all, shrunk until the target and its gradient are finite at every draw."""
+        hyper = self.problem.hyper
         for _ in range(_MAX_SHRINKS):
-            broad = DiagonalGaussian(jnp.asarray(point), log_sd)
-            totals = objective.totals(broad, self.problem.hyper.free)
-            if all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(totals)):
-                return broad
-            log_sd = log_sd - np.log(4.0)
-        raise CannotStart(blame_draws(self.problem, broad, objective))
+            spread = np.full(self.problem.dim, scale)
+            posterior = self.family.isotropic(point, spread, self.problem.space.sizes)
+            totals = objective.totals(posterior, hyper.free)
+            if all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(totals)):
+                return posterior
+            scale /= 4.0
+        raise CannotStart(blame_draws(self.problem, posterior, objective))
+
+
+def _without_correlations(posterior: Gaussian, n_free: int) -> np.ndarray:
+    """Zero for the coordinates of a triangular scale below its diagonal, one for all others."""
+
+    def mark(path, leaf):
+        return np.full(np.shape(leaf), float(not any(getattr(key, "name", "") == "lower" for key in path)))
+
+    marked = jax.tree_util.tree_map_with_path(mark, posterior)
+    return np.concatenate([*(np.ravel(leaf) for leaf in jax.tree.leaves(marked)), np.ones(n_free)])

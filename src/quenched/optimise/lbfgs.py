@@ -2,19 +2,20 @@
 
 The line search brackets the step length as Lewis and Overton (2013) do, with cubic interpolation instead of bisection,
 and accepts a step at the rounding level of the function by the slope alone (the approximate Wolfe condition of Hager and
-Zhang 2005), so that tight gradient tolerances can be reached. The curvature memory is a ring of fixed size: no
-branch in a step depends on the data, which is what `vmap` needs.
+Zhang 2005), so that tight gradient tolerances can be reached.
 """
 
-import jax
-import jax.numpy as jnp
+from typing import Any
+
 from jax import Array
 
+from quenched.optimise.backend import choose, namespace
 from quenched.optimise.minimiser import Minimiser, State
 
 _SUFFICIENT_DECREASE = 1e-4
 _CURVATURE = 0.9
 _MAX_TRIALS = 25  # of one line search, before the memory is dropped
+_TINY = 1e-300
 
 
 class LBFGSState(State):
@@ -30,9 +31,9 @@ class LBFGSState(State):
     bracket: tuple[Array, Array]  # step lengths: too short, too long
     low: tuple[Array, Array]  # value and slope at the short end
     n_trials: Array
-    moves: Array  # ring of position differences
-    changes: Array  # ring of gradient differences
-    weights: Array  # 1 / (move . change), zero for an empty place
+    moves: tuple[Array, ...]  # position differences, oldest first
+    changes: tuple[Array, ...]  # gradient differences
+    weights: tuple[Array, ...]  # 1 / (move . change), zero for an empty place
 
 
 class LBFGS(Minimiser):
@@ -54,66 +55,99 @@ class LBFGS(Minimiser):
     noise: float = 1e-14
 
     def init(self, position: Array) -> LBFGSState:
-        zero = jnp.zeros((), position.dtype)
-        infinite = jnp.asarray(jnp.inf, position.dtype)
-        ring = jnp.zeros((self.memory, position.size), position.dtype)
+        xp = namespace(position)
+        nothing, zero, infinite = xp.zeros_like(position), xp.zeros(()), xp.full((), xp.inf)
         return LBFGSState(
             position=position,
             value=infinite,
-            gradient=jnp.zeros_like(position),
+            gradient=nothing,
             trial=position,
-            n_steps=jnp.asarray(0),
-            started=jnp.asarray(False),
-            stalled=jnp.asarray(False),
-            direction=jnp.zeros_like(position),
+            n_steps=xp.asarray(0),
+            started=xp.asarray(False),
+            stalled=xp.asarray(False),
+            direction=nothing,
             length=zero,
             bracket=(zero, infinite),
             low=(infinite, zero),
-            n_trials=jnp.asarray(0),
-            moves=ring,
-            changes=ring,
-            weights=jnp.zeros(self.memory, position.dtype),
+            n_trials=xp.asarray(0),
+            moves=(nothing,) * self.memory,
+            changes=(nothing,) * self.memory,
+            weights=(zero,) * self.memory,
         )
 
-    def step(self, state: LBFGSState, value: Array, gradient: Array) -> LBFGSState:  # pyright: ignore
-        finite = jnp.isfinite(value) & jnp.all(jnp.isfinite(gradient))
+    def step(self, state: Any, value: Array, gradient: Array) -> LBFGSState:
+        xp = namespace(state.position)
+        finite = xp.isfinite(value) & xp.all(xp.isfinite(gradient))
         slope_start = state.gradient @ state.direction
         slope = gradient @ state.direction
-        slack = self.noise * jnp.abs(state.value)
-        decreased = finite & (value <= state.value + _SUFFICIENT_DECREASE * state.length * slope_start)
+        decreased = value <= state.value + _SUFFICIENT_DECREASE * state.length * slope_start
         # At the rounding level values cannot be compared, slopes can.
-        decreased |= (
-            finite & (value <= state.value + slack) & (slope <= (2 * _SUFFICIENT_DECREASE - 1) * slope_start)
+        level = value <= state.value + self.noise * abs(state.value)
+        decreased = finite & (decreased | (level & (slope <= (2 * _SUFFICIENT_DECREASE - 1) * slope_start)))
+        accepted = ~state.started | (decreased & (slope >= _CURVATURE * slope_start))
+        return choose(
+            accepted,
+            lambda: self._move(state, value, gradient),
+            lambda: self._search(state, value, slope, decreased, finite),
         )
-        flat_enough = slope >= _CURVATURE * slope_start
-        accepted = ~state.started | (decreased & flat_enough)
 
-        searching = self._search(state, value, slope, decreased, finite)
-        moved = self._move(state, value, gradient)
-        return jax.tree.map(lambda new, old: jnp.where(accepted, new, old), moved, searching)
+    def _move(self, state: LBFGSState, value: Array, gradient: Array) -> LBFGSState:
+        """The trial is accepted: learn the curvature along the move and choose a new direction."""
+        xp = namespace(state.position)
+        move, change = state.trial - state.position, gradient - state.gradient
+        curvature = move @ change
+        known = state.started & (curvature > 1e-12 * xp.sqrt((move @ move) * (change @ change)))
+        moves, changes, weights = choose(
+            known,
+            lambda: (
+                (*state.moves[1:], move),
+                (*state.changes[1:], change),
+                (*state.weights[1:], 1.0 / xp.where(known, curvature, 1.0)),
+            ),
+            lambda: (state.moves, state.changes, state.weights),
+        )
+        direction = _two_loops(moves, changes, weights, gradient)
+        slope = gradient @ direction
+        direction = xp.where(slope < 0, direction, -gradient)
+        return self._aim(state, value, gradient, direction, moves, changes, weights)
+
+    def _aim(self, state, value, gradient, direction, moves, changes, weights) -> LBFGSState:
+        """Begin a line search from the accepted trial."""
+        xp = namespace(state.position)
+        slope = gradient @ direction
+        length = xp.where(weights[-1] == 0, self._first_length(gradient), 1.0)
+        return LBFGSState(
+            position=state.trial,
+            value=xp.asarray(value),
+            gradient=gradient,
+            trial=state.trial + length * direction,
+            n_steps=state.n_steps + state.started,
+            started=xp.asarray(True),
+            stalled=~xp.isfinite(value) | (slope == 0),
+            direction=direction,
+            length=length,
+            bracket=(xp.zeros(()), xp.full((), xp.inf)),
+            low=(xp.asarray(value), slope),
+            n_trials=xp.asarray(0),
+            moves=moves,
+            changes=changes,
+            weights=weights,
+        )
 
     def _search(self, state: LBFGSState, value, slope, decreased, finite) -> LBFGSState:
         """The trial was too long (no decrease) or too short (still steep): choose another length."""
-        short, long = state.bracket
+        xp = namespace(state.position)
+        length, bracket = _next_length(state, value, slope, decreased, finite)
         value_low, slope_low = state.low
-        guess = _cubic_minimum(short, value_low, slope_low, state.length, value, slope)
-        new_short = jnp.where(decreased, state.length, short)
-        new_long = jnp.where(decreased, long, state.length)
-        width = new_long - new_short
-        inside = jnp.clip(guess, new_short + 0.1 * width, new_long - 0.1 * width)
-        inside = jnp.where(finite & jnp.isfinite(guess), inside, new_short + 0.25 * width)
-        beyond = jnp.clip(guess, 2.0 * state.length, 8.0 * state.length)
-        beyond = jnp.where(jnp.isfinite(guess) & (guess > state.length), beyond, 4.0 * state.length)
-        length = jnp.where(jnp.isinf(new_long), beyond, inside)
+        low = xp.where(decreased, value, value_low), xp.where(decreased, slope, slope_low)
 
         # A search that will not end: forget the curvature and go down the gradient; if that was it already, stop.
         exhausted = state.n_trials >= _MAX_TRIALS
-        fresh = jnp.all(state.weights == 0)
+        fresh = state.weights[-1] == 0
         restart = exhausted & ~fresh
-        direction = jnp.where(restart, -state.gradient, state.direction)
-        slope_new = jnp.where(restart, -(state.gradient @ state.gradient), slope_low)
-        length = jnp.where(restart, self._first_length(state.gradient), length)
-        zero = jnp.zeros_like(length)
+        direction = xp.where(restart, -state.gradient, state.direction)
+        length = xp.where(restart, self._first_length(state.gradient), length)
+        zero = xp.zeros(())
         return LBFGSState(
             position=state.position,
             value=state.value,
@@ -124,83 +158,59 @@ class LBFGS(Minimiser):
             stalled=state.stalled | (exhausted & fresh),
             direction=direction,
             length=length,
-            bracket=(
-                jnp.where(restart, zero, new_short),
-                jnp.where(restart, jnp.inf, new_long),
-            ),
+            bracket=(xp.where(restart, 0.0, bracket[0]), xp.where(restart, xp.inf, bracket[1])),
             low=(
-                jnp.where(restart, state.value, jnp.where(decreased, value, value_low)),
-                jnp.where(restart, slope_new, jnp.where(decreased, slope, slope_low)),
+                xp.where(restart, state.value, low[0]),
+                xp.where(restart, -(state.gradient @ state.gradient), low[1]),
             ),
-            n_trials=jnp.where(restart, 0, state.n_trials + 1),
+            n_trials=xp.where(restart, 0, state.n_trials + 1),
             moves=state.moves,
             changes=state.changes,
-            weights=jnp.where(restart, 0.0, state.weights),
-        )
-
-    def _move(self, state: LBFGSState, value, gradient) -> LBFGSState:
-        """The trial is accepted: learn the curvature along the move and choose a new direction."""
-        move = state.trial - state.position
-        change = gradient - state.gradient
-        curvature = move @ change
-        known = state.started & (curvature > 1e-12 * jnp.sqrt((move @ move) * (change @ change)))
-        keep = lambda ring, new: jnp.where(known, jnp.roll(ring, -1, 0).at[-1].set(new), ring)
-        moves, changes = keep(state.moves, move), keep(state.changes, change)
-        weights = keep(state.weights, 1.0 / jnp.where(known, curvature, 1.0))
-
-        direction = _two_loops(moves, changes, weights, gradient)
-        slope = gradient @ direction
-        downhill = slope < 0
-        direction = jnp.where(downhill, direction, -gradient)
-        slope = jnp.where(downhill, slope, -(gradient @ gradient))
-        empty = jnp.all(weights == 0)
-        length = jnp.where(empty, self._first_length(gradient), 1.0)
-        zero = jnp.zeros_like(value)
-        return LBFGSState(
-            position=state.trial,
-            value=value,
-            gradient=gradient,
-            trial=state.trial + length * direction,
-            n_steps=state.n_steps + state.started,
-            started=jnp.asarray(True),
-            stalled=~jnp.isfinite(value) | (slope == 0),
-            direction=direction,
-            length=length,
-            bracket=(zero, jnp.full_like(value, jnp.inf)),
-            low=(value, slope),
-            n_trials=jnp.asarray(0),
-            moves=moves,
-            changes=changes,
-            weights=weights,
+            weights=choose(restart, lambda: (zero,) * self.memory, lambda: state.weights),
         )
 
     def _first_length(self, gradient: Array) -> Array:
-        return jnp.minimum(1.0, self.first_step / jnp.maximum(jnp.linalg.norm(gradient), 1e-300))
+        xp = namespace(gradient)
+        return xp.minimum(1.0, self.first_step / xp.maximum(xp.sqrt(gradient @ gradient), _TINY))
 
 
-def _two_loops(moves: Array, changes: Array, weights: Array, gradient: Array) -> Array:
-    """Minus the inverse Hessian estimate times the gradient; empty places of the ring weigh nothing."""
+def _next_length(state: LBFGSState, value, slope, decreased, finite):
+    """A step length inside the bracket, or beyond the trial while no length has been too long."""
+    xp = namespace(state.position)
+    short, long = state.bracket
+    guess = _cubic_minimum(short, *state.low, state.length, value, slope)
+    good = finite & xp.isfinite(guess)
+    short, long = xp.where(decreased, state.length, short), xp.where(decreased, long, state.length)
+    width = xp.where(xp.isinf(long), state.length, long - short)
+    inside = xp.where(good, xp.clip(guess, short + 0.1 * width, short + 0.9 * width), short + 0.25 * width)
+    beyond = xp.where(good & (guess > state.length), xp.clip(guess, 2.0 * state.length, 8.0 * state.length), 4.0 * state.length)
+    return xp.where(xp.isinf(long), beyond, inside), (short, long)
 
-    def backwards(direction, pair):
-        move, change, weight = pair
-        amount = weight * (move @ direction)
-        return direction - amount * change, amount
 
-    def forwards(direction, pair):
-        move, change, weight, amount = pair
-        return direction + move * (amount - weight * (change @ direction)), None
-
-    direction, amounts = jax.lax.scan(backwards, -gradient, (moves, changes, weights), reverse=True)
+def _two_loops(moves, changes, weights, gradient):
+    """Minus the inverse Hessian estimate times the gradient; empty places of the memory weigh nothing."""
+    xp = namespace(gradient)
+    direction, amounts = -gradient, []
+    pairs = list(zip(moves, changes, weights, strict=True))
+    if xp.__name__ == "numpy":
+        pairs = [pair for pair in pairs if pair[2] > 0]
+    for move, change, weight in reversed(pairs):
+        amounts.append(weight * (move @ direction))
+        direction = direction - amounts[-1] * change
     # The newest pair sets the scale of the directions that the memory does not know.
     newest = weights[-1] * (changes[-1] @ changes[-1])
-    direction = direction * jnp.where(newest > 0, 1.0 / jnp.where(newest > 0, newest, 1.0), 1.0)
-    direction, _ = jax.lax.scan(forwards, direction, (moves, changes, weights, amounts))
+    direction = direction * xp.where(newest > 0, 1.0 / xp.where(newest > 0, newest, 1.0), 1.0)
+    for (move, change, weight), amount in zip(pairs, reversed(amounts), strict=True):
+        direction = direction + (amount - weight * (change @ direction)) * move
     return direction
 
 
 def _cubic_minimum(left, value_left, slope_left, right, value_right, slope_right):
     """Minimiser of the cubic through two points and slopes; NaN where it has none."""
+    xp = namespace(right)
     width = right - left
-    first = slope_left + slope_right - 3.0 * (value_right - value_left) / width
-    root = jnp.sqrt(first**2 - slope_left * slope_right)
-    return right - width * (slope_right + root - first) / (slope_right - slope_left + 2.0 * root)
+    first = slope_left + slope_right - 3.0 * (value_right - value_left) / xp.where(width == 0, _TINY, width)
+    square = first**2 - slope_left * slope_right
+    root = xp.sqrt(xp.where(square >= 0, square, xp.nan))
+    below = slope_right - slope_left + 2.0 * root
+    return right - width * (slope_right + root - first) / xp.where(below == 0, _TINY, below)

@@ -1,13 +1,13 @@
 """What every minimiser of a smooth function looks like.
 
 A minimiser here never calls the function. It says where it wants to know it (`state.trial`), is told the value and the
-gradient there, and answers with the next state: one evaluation, one `step`. So the same step serves a traced loop, a
-loop on the host around a NumPy function, and a batch of problems under `jax.vmap`, and no trial point is evaluated
-twice.
+gradient there, and answers with the next state: one evaluation, one `step`. So the same step serves a loop on the host
+(in NumPy, where nothing needs compiling), a traced loop, and a batch of problems under `jax.vmap`.
 """
 
 from abc import abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -50,7 +50,7 @@ class Minimiser(eqx.Module):
         """Begin at `position`; the first trial is the position itself."""
 
     @abstractmethod
-    def step(self, state: State, value: Array, gradient: Array) -> State:
+    def step(self, state: Any, value: Array, gradient: Array) -> State:
         """Take in the function at `state.trial` and choose the next trial."""
 
 

@@ -5,10 +5,11 @@ gives the curvature (Møller's step 2), and the move itself (step 6). `phase` sa
 The trust in the quadratic model is kept in `damping` (Møller's lambda).
 """
 
-import jax
-import jax.numpy as jnp
+from typing import Any
+
 from jax import Array
 
+from quenched.optimise.backend import choose, namespace
 from quenched.optimise.minimiser import Minimiser, State
 
 _BEGIN, _PROBE, _MOVE = 0, 1, 2
@@ -46,42 +47,51 @@ class ScaledConjugateGradients(Minimiser):
     max_damping: float = 1e20
 
     def init(self, position: Array) -> SCGState:
-        zero = jnp.zeros((), position.dtype)
+        xp = namespace(position)
+        zero = xp.zeros(())
         return SCGState(
             position=position,
-            value=jnp.full_like(zero, jnp.inf),
-            gradient=jnp.zeros_like(position),
+            value=xp.full_like(zero, xp.inf),
+            gradient=xp.zeros_like(position),
             trial=position,
-            n_steps=jnp.asarray(0),
-            started=jnp.asarray(False),
-            stalled=jnp.asarray(False),
-            phase=jnp.asarray(_BEGIN),
-            direction=jnp.zeros_like(position),
+            n_steps=xp.asarray(0),
+            started=xp.asarray(False),
+            stalled=xp.asarray(False),
+            phase=xp.asarray(_BEGIN),
+            direction=xp.zeros_like(position),
             curvature=zero,
-            damping=jnp.full_like(zero, self.initial_damping),
+            damping=xp.full_like(zero, self.initial_damping),
             model_curvature=zero,
-            n_since_restart=jnp.asarray(0),
+            n_since_restart=xp.asarray(0),
         )
 
-    def step(self, state: SCGState, value: Array, gradient: Array) -> SCGState:  # pyright: ignore
-        branches = (self._begin, self._probe, self._move)
-        return jax.lax.switch(state.phase, branches, state, value, gradient)
+    def step(self, state: Any, value: Array, gradient: Array) -> SCGState:
+        return choose(
+            state.phase == _MOVE,
+            lambda: self._move(state, value, gradient),
+            lambda: choose(
+                state.phase == _PROBE,
+                lambda: self._probe(state, gradient),
+                lambda: self._begin(state, value, gradient),
+            ),
+        )
 
     def _begin(self, state: SCGState, value: Array, gradient: Array) -> SCGState:
-        return self._aim(state, state.trial, value, gradient, -gradient, state.damping, jnp.asarray(0))
+        return self._aim(state, state.trial, value, gradient, -gradient, state.damping, 0 * state.n_steps)
 
     def _aim(self, state, position, value, gradient, direction, damping, n_since_restart) -> SCGState:
         """Stand at a new position and ask for the curvature along a new direction."""
-        norm = jnp.linalg.norm(direction)
+        xp = namespace(position)
+        norm = xp.sqrt(direction @ direction)
         return SCGState(
             position=position,
-            value=value,
+            value=xp.asarray(value),
             gradient=gradient,
-            trial=position + self.probe / jnp.maximum(norm, 1e-300) * direction,
+            trial=position + self.probe / xp.maximum(norm, 1e-300) * direction,
             n_steps=state.n_steps + state.started,
-            started=jnp.asarray(True),
-            stalled=~jnp.isfinite(value) | (norm == 0),
-            phase=jnp.asarray(_PROBE),
+            started=xp.asarray(True),
+            stalled=~xp.isfinite(value) | (norm == 0),
+            phase=xp.asarray(_PROBE),
             direction=direction,
             curvature=state.curvature,
             damping=damping,
@@ -89,20 +99,22 @@ class ScaledConjugateGradients(Minimiser):
             n_since_restart=n_since_restart,
         )
 
-    def _probe(self, state: SCGState, value: Array, gradient: Array) -> SCGState:
+    def _probe(self, state: SCGState, gradient: Array) -> SCGState:
         """Second-order information from a difference of gradients (step 2)."""
-        norm = jnp.linalg.norm(state.direction)
+        xp = namespace(gradient)
+        norm = xp.sqrt(state.direction @ state.direction)
         curvature = state.direction @ (gradient - state.gradient) * norm / self.probe
         # A probe that fell off the domain tells nothing: start from the damping alone.
-        curvature = jnp.where(jnp.isfinite(curvature), curvature, 0.0)
+        curvature = xp.where(xp.isfinite(curvature), curvature, 0.0)
         return self._propose(state, curvature, state.damping)
 
     def _propose(self, state: SCGState, curvature: Array, damping: Array) -> SCGState:
         """Make the curvature positive and take the step of the quadratic model (steps 3 to 5)."""
-        square = jnp.maximum(state.direction @ state.direction, 1e-300)
+        xp = namespace(state.position)
+        square = xp.maximum(state.direction @ state.direction, 1e-300)
         damped = curvature + damping * square
-        damping = jnp.where(damped <= 0, 2.0 * (damping - damped / square), damping)
-        damped = jnp.where(damped <= 0, curvature + damping * square, damped)
+        damping = xp.where(damped <= 0, 2.0 * (damping - damped / square), damping)
+        damped = xp.where(damped <= 0, curvature + damping * square, damped)
         length = -(state.gradient @ state.direction) / damped
         return SCGState(
             position=state.position,
@@ -112,7 +124,7 @@ class ScaledConjugateGradients(Minimiser):
             n_steps=state.n_steps,
             started=state.started,
             stalled=state.stalled | (damping > self.max_damping),
-            phase=jnp.asarray(_MOVE),
+            phase=xp.asarray(_MOVE),
             direction=state.direction,
             curvature=curvature,
             damping=damping,
@@ -122,24 +134,28 @@ class ScaledConjugateGradients(Minimiser):
 
     def _move(self, state: SCGState, value: Array, gradient: Array) -> SCGState:
         """Compare the move with its model; keep it if the function fell (steps 6 to 9)."""
-        square = jnp.maximum(state.direction @ state.direction, 1e-300)
+        xp = namespace(gradient)
+        square = xp.maximum(state.direction @ state.direction, 1e-300)
         descent = -(state.gradient @ state.direction)
         comparison = 2.0 * state.model_curvature * (state.value - value) / descent**2
-        finite = jnp.isfinite(comparison) & jnp.all(jnp.isfinite(gradient))
-        comparison = jnp.where(finite, comparison, -1.0)
+        finite = xp.isfinite(comparison) & xp.all(xp.isfinite(gradient))
+        comparison = xp.where(finite, comparison, -1.0)
         success = comparison >= 0
-        shrunk = jnp.where(success & (comparison >= 0.75), 0.25 * state.damping, state.damping)
-        damping = jnp.where(
+        shrunk = xp.where(success & (comparison >= 0.75), 0.25 * state.damping, state.damping)
+        damping = xp.where(
             comparison < 0.25, shrunk + state.model_curvature * (1.0 - comparison) / square, shrunk
         )
 
         count = state.n_since_restart + 1
         restart = count >= state.position.size
         coupling = (gradient @ gradient - gradient @ state.gradient) / descent
-        direction = jnp.where(restart, -gradient, -gradient + coupling * state.direction)
-        direction = jnp.where(gradient @ direction < 0, direction, -gradient)
-        moved = self._aim(
-            state, state.trial, value, gradient, direction, damping, jnp.where(restart, 0, count)
+        direction = xp.where(restart, -gradient, -gradient + coupling * state.direction)
+        direction = xp.where(gradient @ direction < 0, direction, -gradient)
+        return choose(
+            success,
+            lambda: self._aim(
+                state, state.trial, value, gradient, direction, damping, xp.where(restart, 0, count)
+            ),
+            lambda: self._propose(state, state.curvature, damping),
         )
-        retried = self._propose(state, state.curvature, damping)
-        return jax.tree.map(lambda new, old: jnp.where(success, new, old), moved, retried)
+

@@ -34,11 +34,11 @@ class Form(eqx.Module):
     """log p(w) = offset + weight * function(w) + log_prior(w)."""
 
     @abstractmethod
-    def weight(self, hyper: Hyper) -> Array:
+    def weight(self, hyper: Hyper) -> Array | float:
         """What multiplies the target's function."""
 
     @abstractmethod
-    def offset(self, hyper: Hyper) -> Array:
+    def offset(self, hyper: Hyper) -> Array | float:
         """The constant of the likelihood."""
 
     @abstractmethod
@@ -62,13 +62,13 @@ class EntropyForm(Form):
     """mean of log p over the draws + entropy(q), for any unnormalised log density."""
 
     def weight(self, hyper):
-        return jnp.ones_like(hyper.prior_precision)
+        return 1.0
 
     def offset(self, hyper):
-        return jnp.zeros_like(hyper.prior_precision)
+        return 0.0
 
     def log_prior(self, points, hyper):
-        return jnp.zeros(points.shape[:-1], points.dtype)
+        return np.zeros(points.shape[:-1])
 
     def penalty(self, posterior, hyper):
         return posterior.entropy()
@@ -93,11 +93,11 @@ class ExactKLForm(Form):
     learn_noise: bool = eqx.field(static=True, default=False)
 
     def weight(self, hyper):
-        return jnp.ones_like(hyper.noise_precision) if self.n_targets is None else hyper.noise_precision
+        return 1.0 if self.n_targets is None else hyper.noise_precision
 
     def offset(self, hyper):
         if self.n_targets is None:
-            return jnp.zeros_like(hyper.noise_precision)
+            return 0.0
         return 0.5 * self.n_targets * (jnp.log(hyper.noise_precision) - LOG_TWO_PI)
 
     def log_prior(self, points, hyper):
@@ -127,10 +127,10 @@ class GaussianPriorForm(Form):
     precision: tuple[tuple[float, ...], ...] = eqx.field(static=True)
 
     def weight(self, hyper):
-        return jnp.ones_like(hyper.prior_precision)
+        return 1.0
 
     def offset(self, hyper):
-        return jnp.zeros_like(hyper.prior_precision)
+        return 0.0
 
     def log_prior(self, points, hyper):
         precision = np.array(self.precision)

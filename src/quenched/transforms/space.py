@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.typing import ArrayLike
 
 from quenched.transforms.transform import Real, Transform
 
@@ -45,9 +44,10 @@ class Space(eqx.Module):
     def constrained(self) -> bool:
         return any(not isinstance(leaf.transform, Real) for leaf in self.leaves)
 
-    def _split(self, vector: Array) -> list[Array]:
+    def _split(self, vector: Any) -> list[Any]:
         ends = np.cumsum(self.sizes)[:-1]
-        pieces = jnp.split(vector, ends)
+        split = np.split if isinstance(vector, np.ndarray) else jnp.split
+        pieces = split(vector, ends)
         return [piece.reshape(leaf.real_shape) for piece, leaf in zip(pieces, self.leaves, strict=True)]
 
     def to_natural(self, vector: Array) -> Parameters:
@@ -68,9 +68,9 @@ class Space(eqx.Module):
         pieces = [leaf.transform.to_real(jnp.asarray(x)) for x, leaf in zip(values, self.leaves, strict=True)]
         return jnp.concatenate([piece.reshape(-1) for piece in pieces])
 
-    def unravel(self, vector: ArrayLike) -> Parameters:
+    def unravel(self, vector: Array | np.ndarray) -> Parameters:
         """Cut a real-line vector into the pytree without transforming it."""
-        return jax.tree.unflatten(self.structure, self._split(jnp.asarray(vector)))
+        return jax.tree.unflatten(self.structure, self._split(vector))
 
     def coordinate_names(self) -> list[str]:
         """A name for every coordinate of the real-line vector: `tau`, `theta[3]`, `w[2,0]`."""
