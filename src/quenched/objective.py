@@ -65,9 +65,21 @@ class Objective:
         self.chunks = list(cut(draws.points, self.executor.chunk))
         self.n_evaluations = 0
 
+    def slope(self, coordinates: Coordinates, vector: np.ndarray, hyper: Hyper, *, profile: bool) -> tuple[Slope, Totals]:
+        """The bound and its gradient at a point, and the totals they were made of."""
+        form, data = self.problem.form, self.problem.data
+        if len(self.chunks) == 1 and self.executor.traced is not None:
+            self.n_evaluations += self.n
+            z, counts = self.chunks[0]
+            return all_at_once(
+                self.executor.traced, form, profile, coordinates, vector, z, counts, data, float(self.n), hyper
+            )
+        totals = self.totals(*read(coordinates, vector))
+        return self.close(coordinates, vector, totals, hyper, profile=profile), totals
+
     def totals(self, posterior: Gaussian, free: Array) -> Totals:
         """Evaluate the target at every draw of this posterior."""
-        total = Totals(np.zeros(()), jax.tree.map(lambda leaf: np.zeros(np.shape(leaf)), posterior), np.zeros(free.shape))
+        total = nothing(posterior, free)
         for z, counts in self.chunks:
             points = place(posterior, z)
             evaluation = self.executor.evaluate(points, counts, self.problem.data, free)
@@ -75,16 +87,17 @@ class Objective:
         self.n_evaluations += self.n
         return total
 
-    def slope(self, coordinates: Coordinates, vector: np.ndarray, totals: Totals, hyper: Hyper, profile: bool) -> Slope:
-        """Close the sum: from totals to the bound and its gradient."""
+    def close(
+        self, coordinates: Coordinates, vector: np.ndarray, totals: Totals, hyper: Hyper, *, profile: bool
+    ) -> Slope:
+        """From totals to the bound and its gradient."""
         return close(self.problem.form, profile, coordinates, vector, totals, float(self.n), hyper)
 
-    def bound(self, posterior: Gaussian, hyper: Hyper, *, profile: bool) -> tuple[float, Hyper]:
+    def bound(self, posterior: Gaussian, hyper: Hyper, *, profile: bool) -> tuple[float, Hyper, Totals]:
         """The bound at a posterior; with `profile`, at its best precisions, which are returned."""
         coordinates = Coordinates(posterior, hyper.free)
-        here = np.zeros(coordinates.size)
-        slope = self.slope(coordinates, here, self.totals(posterior, hyper.free), hyper, profile)
-        return float(slope.bound), slope.hyper
+        slope, totals = self.slope(coordinates, np.zeros(coordinates.size), hyper, profile=profile)
+        return float(slope.bound), slope.hyper, totals
 
 
 def cut(points: np.ndarray, chunk: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -138,6 +151,20 @@ def close(
 
 
 read = jax.jit(Coordinates.read)
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def all_at_once(evaluate, form, profile, coordinates, vector, z, counts, data, n, hyper) -> tuple[Slope, Totals]:
+    """The same four programs as one, when all draws fit into one chunk of a traced target."""
+    posterior, free = coordinates.read(vector)
+    evaluation = evaluate(place(posterior, z), counts, data, free)
+    totals = pull_back(nothing(posterior, free), posterior, z, counts, evaluation)
+    return close(form, profile, coordinates, vector, totals, n, hyper), totals
+
+
+def nothing(posterior: Gaussian, free: Array) -> Totals:
+    """Totals of no draws."""
+    return jax.tree.map(lambda leaf: np.zeros(np.shape(leaf)), Totals(np.zeros(()), posterior, free))
 
 
 def log_ratios(problem: Problem, posterior: Gaussian, hyper: Hyper, z: np.ndarray) -> np.ndarray:

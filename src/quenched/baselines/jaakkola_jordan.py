@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import cholesky, qr, solve_triangular
 from scipy.special import log_expit
 
 from quenched.baselines.exact_linear_regression import (
@@ -111,12 +112,14 @@ def quadratic_coefficient(tightness: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class LogisticProblem:
-    """A Bernoulli-logistic regression, rotated so that it has no more weights than data items."""
+    """A Bernoulli-logistic regression in coordinates u of the span of the features: w = rotation @ u + rest.
+
+    The posterior of the rest is the prior, whatever the data.
+    """
 
     rows: Array
-    rotation: Array | None
+    rotation: Array
     labels: Array
-    n_weights: int
     prior_precision: float | None
 
     def start_log_alpha(self) -> float:
@@ -138,8 +141,10 @@ class LogisticProblem:
 
     def next_log_alpha(self, posterior: SitePosterior) -> float:
         """MacKay's update γ / μᵀμ with γ = M − α tr Σ; its fixed point is α = M / (μᵀμ + tr Σ)."""
-        squared = max(float(posterior.mean @ posterior.mean), np.finfo(float).tiny)
-        return float(np.log(self.alpha(float(np.log(posterior.n_effective / squared)))))
+        tiny = np.finfo(float).tiny
+        squared = float(posterior.mean @ posterior.mean)
+        wanted = np.log(max(posterior.n_effective, tiny)) - np.log(max(squared, tiny))
+        return float(np.log(self.alpha(float(wanted))))
 
     def at_limit(self, posterior: SitePosterior) -> bool:
         """Whether a learned precision ran away."""
@@ -151,29 +156,31 @@ class LogisticProblem:
     def natural_units(self, posterior: SitePosterior) -> tuple[Array, Array]:
         """Mean and covariance of all the weights."""
         half = solve_triangular(posterior.precision_factor, np.eye(posterior.mean.size), lower=True)
-        covariance = half.T @ half
-        if self.rotation is None:
-            return posterior.mean, covariance
-        # Outside the span of the features the posterior is the prior.
-        excess = covariance - np.eye(posterior.mean.size) / posterior.prior_precision
-        full = self.rotation @ excess @ self.rotation.T
-        full[np.diag_indices(self.n_weights)] += 1 / posterior.prior_precision
-        return self.rotation @ posterior.mean, (full + full.T) / 2
+        spread = self.rotation @ half.T
+        covariance = spread @ spread.T
+        n_weights, rank = self.rotation.shape
+        if rank < n_weights:
+            covariance -= self.rotation @ self.rotation.T / posterior.prior_precision
+            covariance[np.diag_indices(n_weights)] += 1 / posterior.prior_precision
+        return self.rotation @ posterior.mean, covariance
 
 
 def logistic_problem(
     features: ArrayLike, labels: ArrayLike, prior_precision: float | None
 ) -> LogisticProblem:
-    """Check the arguments; rotate the weights into the span of the features if that makes them fewer."""
+    """Check the arguments, and rotate the weights into the span of the features."""
     matrix = checked_features(features)
     y = checked_labels(labels, len(matrix))
     check_precision("prior_precision", prior_precision)
     if prior_precision is None and not np.any(matrix):
         raise ValueError("features are all zero and say nothing of the weights; give prior_precision")
-    if matrix.shape[1] <= len(matrix):
-        return LogisticProblem(matrix, None, y, matrix.shape[1], prior_precision)
-    rotation, triangle = np.linalg.qr(matrix.T)
-    return LogisticProblem(triangle.T.copy(), rotation, y, matrix.shape[1], prior_precision)
+    factors: Any = qr(matrix.T, mode="economic", pivoting=True)  # SciPy's stubs do not know the third one
+    rotation, triangle, order = factors
+    sizes = np.abs(np.diag(triangle))
+    rank = max(1, int(np.sum(sizes > sizes[0] * max(matrix.shape) * np.finfo(float).eps)))
+    rows = np.empty((len(matrix), rank))
+    rows[order] = triangle[:rank].T
+    return LogisticProblem(rows, rotation[:, :rank], y, prior_precision)
 
 
 def checked_labels(labels: ArrayLike, length: int) -> Array:
@@ -231,11 +238,15 @@ def _precision_factor(weighted: Array, prior_precision: float) -> Array:
     precision = weighted.T @ weighted
     precision[np.diag_indices(len(precision))] += prior_precision
     try:
-        return cholesky(precision, lower=True, check_finite=False)
+        factor = cholesky(precision, lower=True, check_finite=False)
+        diagonal = np.diag(factor)
+        if np.min(diagonal) > 1e-4 * np.max(diagonal):
+            return factor
     except np.linalg.LinAlgError:
-        # A weak prior on dependent features: factorise the square root, whose condition is not squared.
-        root = np.vstack([weighted, np.sqrt(prior_precision) * np.eye(len(precision))])
-        return np.linalg.qr(root, mode="r").T
+        pass
+    # A weak prior on nearly dependent features: triangulate the square root, whose condition is not squared.
+    root = np.vstack([weighted, np.sqrt(prior_precision) * np.eye(len(precision))])
+    return np.linalg.qr(root)[1].T
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +275,7 @@ def ascend(
     """Fixed-point iteration with Anderson's extrapolation that does not descend.
 
     Each round tries the extrapolated point, then the plain update, then ever shorter parts of it, and takes
-    the first that does not lower the bound.
+    the first that does not lower the bound. The last coordinate of a point is the log prior precision.
     """
     now = evaluate(start)
     past, history = [now], [now.bound]
@@ -286,10 +297,14 @@ def _first_ascent(evaluate: Callable[[Array], Round], now: Round, past: list[Rou
             return after
         # The past misled: forget it.
         del past[:-1]
+    step = now.there - now.here
+    # With the prior precision held the step is an ascent direction for certain, with it nearly always.
+    held = np.append(step[:-1], 0.0)
     for part in 0.5 ** np.arange(30):
-        after = evaluate(now.here + part * (now.there - now.here))
-        if after.bound >= now.bound - slack:
-            return after
+        for direction in (step, held):
+            after = evaluate(now.here + part * direction)
+            if after.bound >= now.bound - slack:
+                return after
     return None
 
 

@@ -86,7 +86,7 @@ def fit_multiclass_rvm(
     start_precision: float = 1e-2,
     prune_above: float = 1e5,
     max_rounds: int = 1000,
-    tolerance: float = 2e-3,
+    tolerance: float = 5e-3,
     nodes: int = 20,
 ) -> MulticlassRVM:
     """Fit mRVM2 to a training kernel.

@@ -5,6 +5,7 @@ second-order expansion at one point. Who asks does not know whether JAX, NumPy o
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ class Executor(ABC):
     """Evaluates f(vector, data, free) for vectors on the real line."""
 
     chunk: int  # points per call: the one shape that is ever compiled
+    traced: Callable[..., Evaluation] | None = None  # `evaluate` as a function that JAX can trace, if it is one
 
     @abstractmethod
     def evaluate(self, points: Array, counts: Array, data: Any, free: Array) -> Evaluation:

@@ -56,6 +56,7 @@ class Traced(Executor):
     def __init__(self, programs: Programs, chunk: int):
         self.programs = programs
         self.chunk = chunk
+        self.traced = programs.evaluate
 
     def evaluate(self, points, counts, data, free):
         return self.programs.evaluate(points, counts, data, free)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from quenched.families.full import FullGaussian
+from quenched.families.full import FullGaussian, from_scale
 from quenched.families.gaussian import Family, Gaussian
 from quenched.families.precision import factor_of_inverse
 
@@ -125,9 +125,8 @@ class Blocks(Family):
         for stack in places:
             index = np.array(stack)
             scales = np.stack([scale_of(block) for block in index])
-            diagonal = np.diagonal(scales, axis1=1, axis2=2)
-            lower = np.tril(scales, -1)
-            stacks.append(FullGaussian(mean[index], np.log(diagonal), lower))
+            members = [from_scale(mean[block], scale) for block, scale in zip(index, scales, strict=True)]
+            stacks.append(jax.tree.map(lambda *leaves: np.stack(leaves), *members))
         return BlocksGaussian(tuple(stacks), places)
 
     def member(self, mean, precision, sizes):

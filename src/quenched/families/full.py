@@ -8,13 +8,13 @@ from jax.scipy.linalg import solve_triangular
 
 from quenched.families.gaussian import Family, Gaussian
 from quenched.families.precision import factor_of_inverse
+from quenched.families.triangle import pack, unpack
 
 
 class FullGaussian(Gaussian):
     """q = N(mean, L Lᵀ), L lower triangular.
 
-    `log_diagonal` is log diag(L). Only the strictly lower part of `lower` counts; the square array is kept because
-    cutting it costs less than unpacking a triangle.
+    `log_diagonal` is log diag(L); `lower` holds the entries below it, packed.
     """
 
     mean: Array
@@ -23,7 +23,7 @@ class FullGaussian(Gaussian):
 
     @property
     def scale(self) -> Array:
-        return jnp.tril(self.lower, -1) + jnp.diag(jnp.exp(self.log_diagonal))
+        return unpack(self.lower, self.dim) + jnp.diag(jnp.exp(self.log_diagonal))
 
     def transform(self, draws):
         return self.mean + draws @ self.scale.T
@@ -33,10 +33,8 @@ class FullGaussian(Gaussian):
 
     def compose(self, inner):
         scale = self.scale
-        product = scale @ inner.scale
-        return FullGaussian(
-            self.mean + scale @ inner.mean, self.log_diagonal + inner.log_diagonal, jnp.tril(product, -1)
-        )
+        lower = pack(scale @ inner.scale)
+        return FullGaussian(self.mean + scale @ inner.mean, self.log_diagonal + inner.log_diagonal, lower)
 
     def log_determinant(self):
         return jnp.sum(self.log_diagonal)
@@ -47,7 +45,8 @@ class FullGaussian(Gaussian):
 
 def from_scale(mean: np.ndarray, scale: np.ndarray) -> FullGaussian:
     """A member from a lower-triangular matrix with a positive diagonal."""
-    return FullGaussian(np.asarray(mean), np.log(np.diagonal(scale)), np.tril(scale, -1))  # pyright: ignore
+    lower = np.asarray(pack(jnp.asarray(scale)))
+    return FullGaussian(np.asarray(mean), np.log(np.diagonal(scale)), lower)  # pyright: ignore
 
 
 class Full(Family):

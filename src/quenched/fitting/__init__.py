@@ -1,6 +1,6 @@
 """Fit a posterior: the methods, the start, the monitor and the growth of draws."""
 
-from quenched.fitting.fit import fit
+from quenched.fitting.run import fit
 from quenched.fitting.method import Alternating, Joint, Method
 from quenched.fitting.mode import Search, find_mode
 from quenched.fitting.monitor import check, check_draws

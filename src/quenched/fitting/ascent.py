@@ -48,12 +48,12 @@ class _Climber:
 
     def turn(self, totals: Totals | None = None) -> bool:
         """One evaluation and one step, True if the trial was accepted. Totals known already are not taken again."""
-        before = self.state
+        before, objective, here = self.state, self.objective, self.coordinates
         if totals is None:
-            posterior, free = read(self.coordinates, before.trial)
-            totals = self.objective.totals(posterior, free)
+            slope, totals = objective.slope(here, before.trial, self.hyper, profile=self.profile)
             self.count += 1
-        slope = self.objective.slope(self.coordinates, before.trial, totals, self.hyper, self.profile)
+        else:
+            slope = objective.close(here, before.trial, totals, self.hyper, profile=self.profile)
         self.state = raise_bound(self.minimiser, before, slope, self.active)
         accepted = not before.started or self.state.n_steps > before.n_steps
         if accepted:
@@ -89,10 +89,11 @@ def ascend(
     watch: Watch,
     whiten_every: int,
     active: np.ndarray | None = None,
+    known: Totals | None = None,
 ) -> Ascent:
     """Ascend in the whitened coordinates of the posterior it starts from, whitening again when it has moved far.
 
-    `active` is zero for coordinates that are held where they are.
+    `active` is zero for coordinates that are held where they are; `known` are totals at the start, if taken already.
     """
     noise = objective.problem.noise
     climber = _Climber(objective, minimiser, hyper, active, profile=True)
@@ -100,7 +101,8 @@ def ascend(
     climber.stand(origin, np.zeros(origin.size))
     since, status = 0, None
     while status is None:
-        accepted = climber.turn()
+        accepted = climber.turn(known)
+        known = None
         since += 1
         if accepted and since >= whiten_every and np.max(np.abs(climber.state.position)) > 0.5:
             climber.stand(Coordinates(*read(climber.coordinates, climber.state.position)), np.zeros(origin.size))

@@ -27,8 +27,8 @@ class Method(eqx.Module):
         """The posterior to start from, given a starting point on the real line."""
 
     @abstractmethod
-    def run(self, objective: Objective, posterior: Gaussian, hyper: Hyper, watch: Watch, record: Record) -> Ascent:
-        """Ascend from a posterior; call `record` at the end of every round but the last."""
+    def run(self, objective: Objective, start: Start, watch: Watch, record: Record) -> Ascent:
+        """Ascend from a start; call `record` at the end of every round but the last."""
 
 
 class Joint(Method):
@@ -48,23 +48,24 @@ class Joint(Method):
     """
 
     minimiser: Minimiser = LBFGS()
-    gradient_tolerance: float = 1e-4
+    gradient_tolerance: float = 1e-5
     max_evaluations: int = 1000
     whiten_every: int = 15
 
     def begin(self, starter, point):
         return starter.best_candidate(point)
 
-    def run(self, objective, posterior, hyper, watch, record):
+    def run(self, objective, start, watch, record):
         return ascend(
             objective,
-            posterior,
-            hyper,
+            start.posterior,
+            start.hyper,
             self.minimiser,
             gradient_tolerance=self.gradient_tolerance,
             max_evaluations=self.max_evaluations,
             whiten_every=self.whiten_every,
             watch=watch,
+            known=start.totals,
         )
 
 
@@ -96,10 +97,10 @@ class Alternating(Method):
             return starter.best_candidate(point)
         return starter.plain(point, self.initial_scale)
 
-    def run(self, objective, posterior, hyper, watch, record):
-        bound, _ = objective.bound(posterior, hyper, profile=False)
+    def run(self, objective, start, watch, record):
+        posterior, hyper, bound = start.posterior, start.hyper, start.bound
         record(posterior, hyper, bound)
-        count, status, steepness = 1, None, float("inf")
+        count, status, steepness = 0, None, float("inf")
         rounds = 0
         while status is None:
             before = bound
@@ -118,7 +119,7 @@ class Alternating(Method):
                 if ascent.status is not Status.CONVERGED:
                     status = ascent.status
             # One evaluation serves the closed forms and the bound after them.
-            bound, hyper = objective.bound(posterior, hyper, profile=True)
+            bound, hyper, _ = objective.bound(posterior, hyper, profile=True)
             count, rounds = count + 1, rounds + 1
             if status is None and not bound - before >= self.tolerance:
                 status = Status.CONVERGED if bound == bound else Status.NOT_FINITE

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quenched.families import positive_definite
+from quenched.families import LOG_TWO_PI, positive_definite
 from quenched.problem import Problem
 from quenched.targets import Hyper, Moments
 
@@ -24,7 +24,12 @@ class Mode(NamedTuple):
     value: float
     hyper: Hyper
     converged: bool
-    n_steps: int
+    concave: bool  # the log joint curved downwards wherever the search looked
+
+    def evidence(self) -> float:
+        """The Laplace approximation of the log evidence."""
+        values, _, spread = positive_definite(self.precision)
+        return self.value + 0.5 * len(self.point) * LOG_TWO_PI + float(np.sum(np.log(spread) - 0.5 * np.log(values)))
 
 
 class Expansion(NamedTuple):
@@ -79,8 +84,9 @@ def find_mode(search: Search, start: Expansion, hyper: Hyper, *, max_steps: int 
     A mode at infinity (a centred hierarchical model) is never reached; the search just ends, and the caller must judge
     the point by its bound.
     """
-    at, damping, converged, steps = start, 0.0, False, 0
+    at, damping, converged, concave, steps = start, 0.0, False, True, 0
     while steps < max_steps and not converged:
+        concave = concave and _curves_down(search.joint(at, hyper)[2])
         ahead, damping = _step(search, at, hyper, damping, tolerance)
         steps += 1
         at = at if ahead is None else ahead
@@ -88,7 +94,7 @@ def find_mode(search: Search, start: Expansion, hyper: Hyper, *, max_steps: int 
         converged = ahead is None and _settled(new, hyper)
         hyper = new
     value, _, precision = search.joint(at, hyper)
-    return Mode(at.point, precision, value, hyper, converged, steps)
+    return Mode(at.point, precision, value, hyper, converged, concave and damping == 0.0)
 
 
 def _step(search: Search, at: Expansion, hyper: Hyper, damping: float, tolerance: float):
@@ -107,6 +113,14 @@ def _step(search: Search, at: Expansion, hyper: Hyper, damping: float, tolerance
             return trial, damping / 8.0 if damping > 1e-3 else 0.0
         damping = max(4.0 * damping, 1e-3)
     return None, damping
+
+
+def _curves_down(precision: np.ndarray) -> bool:
+    try:
+        np.linalg.cholesky(precision)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def _settled(new: Hyper, old: Hyper) -> bool:

@@ -24,7 +24,17 @@ def check_draws(n: int, dim: int, seed: int) -> Draws:
     return iid(n, dim, int(stream >> 1))
 
 
-def check(problem: Problem, posterior: Gaussian, hyper: Hyper, draws: Draws) -> Check:
-    """Mean and standard error of log p − log q over the check draws."""
-    ratios = log_ratios(problem, posterior, hyper, draws.points)
-    return Check(float(np.mean(ratios)), float(np.std(ratios, ddof=1) / np.sqrt(len(ratios))))
+def check(problem: Problem, posterior: Gaussian, hyper: Hyper, draws: Draws, batch: int, precise: float) -> Check:
+    """Mean and standard error of log p − log q over the check draws.
+
+    They are taken `batch` at a time, and no more than are needed for an error below `precise` nats.
+    """
+    ratios = np.zeros(0)
+    error = np.inf
+    for first in range(0, draws.n, batch):
+        part = log_ratios(problem, posterior, hyper, draws.points[first : first + batch])
+        ratios = np.concatenate([ratios, part])
+        error = float(np.std(ratios, ddof=1) / np.sqrt(len(ratios)))
+        if error <= precise:
+            break
+    return Check(float(np.mean(ratios)), error)

@@ -3,6 +3,8 @@
 Two candidates from every start. The *mode* with its curvature is best for posteriors near a Gaussian, however badly
 scaled. A *short diagonal fit* of the bound with a few broad draws is not fooled by a density that rises without bound
 (centred hierarchical models) nor by a narrow wrong mode. The candidate with the higher bound on the same draws wins.
+The short fit is left out when the density was concave all the way to the mode and the bound there is close to the
+Laplace evidence: then there is nothing to be fooled by.
 """
 
 from typing import NamedTuple
@@ -15,7 +17,7 @@ from quenched.families import Diagonal, Family, Gaussian
 from quenched.fitting.ascent import ascend
 from quenched.fitting.blame import blame_draws, blame_start
 from quenched.fitting.mode import Expansion, Search, find_mode
-from quenched.objective import Objective
+from quenched.objective import Objective, Totals
 from quenched.optimise import LBFGS
 from quenched.problem import SMALL_CHUNK, Problem
 from quenched.result import Status
@@ -32,7 +34,7 @@ class Start(NamedTuple):
     posterior: Gaussian
     hyper: Hyper
     bound: float
-    origin: str  # "mode", "diagonal", "given"
+    totals: Totals | None = None  # on the draws of the fit, when they have been taken
 
 
 class CannotStart(Exception):
@@ -58,26 +60,28 @@ class Starter:
     def best_candidate(self, point: np.ndarray) -> Start:
         """The mode or the short diagonal fit, whichever has the higher bound."""
         hyper, sizes = self.problem.hyper, self.problem.space.sizes
-        found = []
         first = self._first_look(point)
-        if first is not None:
-            mode = find_mode(self.search, first, hyper)
-            found.append((self.family.member(mode.point, mode.precision, sizes), mode.hyper, "mode"))
-        found.append((*self._short_fit(point), "diagonal"))
-        starts = [self._judged(*candidate) for candidate in found]
-        return max(starts, key=lambda start: start.bound)
+        if first is None:
+            return self._judged(*self._short_fit(point))
+        mode = find_mode(self.search, first, hyper)
+        by_mode = self._judged(self.family.member(mode.point, mode.precision, sizes), mode.hyper)
+        if mode.concave and mode.converged and by_mode.bound > mode.evidence() - 0.05 * self.problem.dim - 0.1:
+            return by_mode
+        by_short_fit = self._judged(*self._short_fit(point))
+        return max(by_mode, by_short_fit, key=lambda start: start.bound)
 
     def plain(self, point: np.ndarray, scale: float) -> Start:
         """The point with one standard deviation for all."""
         self._first_look(point)
         posterior = self._finite_everywhere(self.objective, point, scale)
-        return self._judged(posterior, self.problem.hyper, "plain", profile=False)
+        return self._judged(posterior, self.problem.hyper, profile=False)
 
-    def _judged(self, posterior: Gaussian, hyper: Hyper, origin: str, profile: bool = True) -> Start:
+    def _judged(self, posterior: Gaussian, hyper: Hyper, profile: bool = True) -> Start:
+        """A candidate with its bound on the draws of the fit."""
         before = self.objective.n_evaluations
-        bound, hyper = self.objective.bound(posterior, hyper, profile=profile)
+        bound, hyper, totals = self.objective.bound(posterior, hyper, profile=profile)
         self.n_short += self.objective.n_evaluations - before
-        return Start(posterior, hyper, bound if np.isfinite(bound) else -np.inf, origin)
+        return Start(posterior, hyper, bound if np.isfinite(bound) else -np.inf, totals)
 
     def _first_look(self, point: np.ndarray) -> Expansion | None:
         """The function at a start, which must be finite; None where a Hessian would be too large."""

@@ -108,7 +108,7 @@ class LBFGS(Minimiser):
         )
         direction = _two_loops(moves, changes, weights, gradient)
         slope = gradient @ direction
-        direction = xp.where(slope < 0, direction, -gradient)
+        direction = choose(slope < 0, lambda: direction, lambda: -gradient)
         return self._aim(state, value, gradient, direction, moves, changes, weights)
 
     def _aim(self, state, value, gradient, direction, moves, changes, weights) -> LBFGSState:
@@ -145,7 +145,7 @@ class LBFGS(Minimiser):
         exhausted = state.n_trials >= _MAX_TRIALS
         fresh = state.weights[-1] == 0
         restart = exhausted & ~fresh
-        direction = xp.where(restart, -state.gradient, state.direction)
+        direction = choose(restart, lambda: -state.gradient, lambda: state.direction)
         length = xp.where(restart, self._first_length(state.gradient), length)
         zero = xp.zeros(())
         return LBFGSState(

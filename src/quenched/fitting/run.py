@@ -81,7 +81,7 @@ def fit(
     starts
         Starting points: the given one and others around it, each with its own optimum; the best bound is kept.
     check
-        Number of check draws; five times the draws by default.
+        Number of check draws; by default up to five times the draws, fewer when the error is small before.
     memory
         Bytes that evaluating the log density may use at a time; draws are cut into chunks that fit.
     checkpoint
@@ -178,7 +178,7 @@ class _Run:
         ascent = self._ascend(objective, start)
         while ascent.status is Status.CONVERGED and self._too_few() and 2 * self.draws.n <= self.max_draws:
             self.draws = self.draws.grow(2 * self.draws.n)
-            ascent = self._ascend(Objective(problem, self.draws), Start(ascent.posterior, ascent.hyper, ascent.bound, "warm"))
+            ascent = self._ascend(Objective(problem, self.draws), Start(ascent.posterior, ascent.hyper, ascent.bound))
         return self._result(ascent.posterior, ascent.hyper, ascent.bound, ascent.status, ascent.status.message)
 
     def _start(self, objective: Objective, point: np.ndarray, resumed: Fit | None) -> Start:
@@ -199,7 +199,7 @@ class _Run:
         quiet = lambda posterior, hyper, bound: None
         found: list[tuple[Ascent, int]] = []
         for start in starts:
-            ascent = self.method.run(objective, start.posterior, start.hyper, self.watch, quiet)
+            ascent = self.method.run(objective, start, self.watch, quiet)
             for index, (other, count) in enumerate(found):
                 if _same(ascent, other):
                     found[index] = (max(ascent, other, key=lambda a: a.bound), count + 1)
@@ -209,7 +209,7 @@ class _Run:
         found.sort(key=lambda pair: -pair[0].bound)
         self.optima = tuple(Optimum(a.bound, np.asarray(a.posterior.mean), count) for a, count in found)
         best = found[0][0]
-        return Start(best.posterior, best.hyper, best.bound, "best of several")
+        return Start(best.posterior, best.hyper, best.bound)
 
     def _resume(self, resumed: Fit) -> Start:
         member: Any = resumed.posterior.member
@@ -220,7 +220,7 @@ class _Run:
         hyper = self.problem.hyper
         if self.target.reports:
             hyper = hyper._replace(**{name: np.asarray(resumed.hyper[name]) for name in self.target.reports})
-        return Start(member, hyper, resumed.bound, "given")
+        return Start(member, hyper, resumed.bound)
 
     def _ascend(self, objective: Objective, start: Start) -> Ascent:
         """Raise the bound on one set of draws; a keyboard interrupt keeps what was reached."""
@@ -229,11 +229,11 @@ class _Run:
 
         def record(posterior: Gaussian, hyper: Hyper, bound: float) -> None:
             nonlocal reached
-            reached = Start(posterior, hyper, bound, "round")
+            reached = Start(posterior, hyper, bound)
             self._record(posterior, hyper, bound, objective)
 
         try:
-            ascent = self.method.run(objective, start.posterior, start.hyper, self.watch, record)
+            ascent = self.method.run(objective, start, self.watch, record)
         except KeyboardInterrupt:
             ascent = Ascent(reached.posterior, reached.hyper, reached.bound, Status.INTERRUPTED, np.inf, 0)
         self.n_evaluations += objective.n_evaluations - before
@@ -244,8 +244,10 @@ class _Run:
         return ascent
 
     def _record(self, posterior: Gaussian, hyper: Hyper, bound: float, objective: Objective) -> None:
-        draws = check_draws(self.n_check or 5 * self.draws.n, self.problem.dim, self.seed)
-        seen = check(self.problem, posterior, hyper, draws)
+        n, precise = self.n_check, 0.0
+        if n is None:
+            n, precise = 5 * self.draws.n, 0.05 * self.tolerance
+        seen = check(self.problem, posterior, hyper, check_draws(n, self.problem.dim, self.seed), self.draws.n, precise)
         self.rounds.append(Round(self.draws.n, bound, seen.bound, seen.error, self.n_evaluations))
 
     def _too_few(self) -> bool:
