@@ -96,17 +96,13 @@ def bayesian_linear_regression(parameters, data):
 
 def autoregression(parameters, data):
     alpha, beta, sigma = parameters["alpha"], parameters["beta"], parameters["sigma"]
-    prior = (
-        norm.logpdf(alpha, 0.0, 10.0) + norm.logpdf(beta, 0.0, 10.0).sum() + cauchy.logpdf(sigma, 0.0, 2.5)
-    )
+    prior = norm.logpdf(alpha, 0.0, 10.0) + norm.logpdf(beta, 0.0, 10.0).sum() + cauchy.logpdf(sigma, 0.0, 2.5)
     return prior + norm.logpdf(data["outcome"], alpha + data["design"] @ beta, sigma).sum()
 
 
 def diamonds(parameters, data):
     b, intercept, sigma = parameters["b"], parameters["Intercept"], parameters["sigma"]
-    prior = (
-        norm.logpdf(b, 0.0, 1.0).sum() + t.logpdf(intercept, 3.0, 8.0, 10.0) + t.logpdf(sigma, 3.0, 0.0, 10.0)
-    )
+    prior = norm.logpdf(b, 0.0, 1.0).sum() + t.logpdf(intercept, 3.0, 8.0, 10.0) + t.logpdf(sigma, 3.0, 0.0, 10.0)
     return prior + norm.logpdf(data["outcome"], intercept + data["design"] @ b, sigma).sum()
 
 

@@ -73,13 +73,8 @@ def scipy_lotka_volterra(data, theta, z_init, sigma):
     solution = solve_ivp(
         velocity, (0, data["ts"][-1]), z_init, method="DOP853", t_eval=data["ts"], rtol=1e-12, atol=1e-12
     )
-    total = (
-        stats.norm(1, 0.5).logpdf(theta[[0, 2]]).sum() + stats.norm(0.05, 0.05).logpdf(theta[[1, 3]]).sum()
-    )
-    total += (
-        stats.lognorm(1, scale=np.exp(-1)).logpdf(sigma).sum()
-        + stats.lognorm(1, scale=10).logpdf(z_init).sum()
-    )
+    total = stats.norm(1, 0.5).logpdf(theta[[0, 2]]).sum() + stats.norm(0.05, 0.05).logpdf(theta[[1, 3]]).sum()
+    total += stats.lognorm(1, scale=np.exp(-1)).logpdf(sigma).sum() + stats.lognorm(1, scale=10).logpdf(z_init).sum()
     total += stats.lognorm(sigma, scale=z_init).logpdf(data["y_init"]).sum()
     return total + stats.lognorm(sigma, scale=solution.y.T).logpdf(data["y"]).sum()
 
@@ -192,9 +187,7 @@ def test_reported_quantities_carry_the_reference_names(posterior):
 
 
 def test_reference_covariance_agrees_with_its_deviations(posterior):
-    np.testing.assert_allclose(
-        np.sqrt(np.diag(posterior.reference_covariance)), posterior.reference_sd, rtol=1e-6
-    )
+    np.testing.assert_allclose(np.sqrt(np.diag(posterior.reference_covariance)), posterior.reference_sd, rtol=1e-6)
 
 
 def test_both_eight_schools_are_one_posterior():
@@ -204,9 +197,7 @@ def test_both_eight_schools_are_one_posterior():
     )
     point = random_point(noncentred)
     quantities = noncentred.quantities(point, noncentred.data)
-    difference = noncentred.log_density(point, noncentred.data) - centred.log_density(
-        quantities, centred.data
-    )
+    difference = noncentred.log_density(point, noncentred.data) - centred.log_density(quantities, centred.data)
     np.testing.assert_allclose(difference, 8 * np.log(point["tau"]), rtol=1e-10)
 
 
@@ -221,9 +212,6 @@ def test_trajectory_has_converged_where_the_posterior_lies():
 def test_wild_populations_stay_finite():
     posterior = posteriordb.load_one("hudson_lynx_hare-lotka_volterra")
     generator = np.random.default_rng(1)
-    wild = {
-        leaf: np.exp(3 * generator.standard_normal((100, *value.shape)))
-        for leaf, value in posterior.start.items()
-    }
+    wild = {leaf: np.exp(3 * generator.standard_normal((100, *value.shape))) for leaf, value in posterior.start.items()}
     density = jax.jit(jax.vmap(jax.value_and_grad(posterior.log_density), in_axes=(0, None)))
     assert all(np.isfinite(part).all() for part in jax.tree.leaves(density(wild, posterior.data)))

@@ -65,7 +65,9 @@ class Objective:
         self.chunks = list(cut(draws.points, self.executor.chunk))
         self.n_evaluations = 0
 
-    def slope(self, coordinates: Coordinates, vector: np.ndarray, hyper: Hyper, *, profile: bool) -> tuple[Slope, Totals]:
+    def slope(
+        self, coordinates: Coordinates, vector: np.ndarray, hyper: Hyper, *, profile: bool
+    ) -> tuple[Slope, Totals]:
         """The bound and its gradient at a point, and the totals they were made of."""
         form, data = self.problem.form, self.problem.data
         if len(self.chunks) == 1 and self.executor.traced is not None:

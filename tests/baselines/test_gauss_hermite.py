@@ -37,21 +37,15 @@ def test_expectations_at_every_width(deviation, nodes):
     loss, miss, slope = softplus_expectations(means, np.full(means.size, deviation**2), nodes)
     for index, mean in enumerate(means):
         scale = max(1.0, abs(mean), deviation)
-        assert loss[index] == pytest.approx(
-            dense(lambda x: np.logaddexp(0, x), mean, deviation), abs=1e-10 * scale
-        )
+        assert loss[index] == pytest.approx(dense(lambda x: np.logaddexp(0, x), mean, deviation), abs=1e-10 * scale)
         assert miss[index] == pytest.approx(dense(expit, mean, deviation), abs=1e-10)
-        assert slope[index] == pytest.approx(
-            dense(lambda x: expit(x) * expit(-x), mean, deviation), abs=1e-10
-        )
+        assert slope[index] == pytest.approx(dense(lambda x: expit(x) * expit(-x), mean, deviation), abs=1e-10)
 
 
 def test_expectations_do_not_depend_on_the_block_they_are_in():
     means, variances = np.linspace(-3, 3, 9001), np.linspace(1e-4, 9, 9001)
     whole = np.array(softplus_expectations(means, variances))
-    parts = np.array(
-        [softplus_expectations(means[i : i + 1], variances[i : i + 1]) for i in (0, 500, 4500, 9000)]
-    )
+    parts = np.array([softplus_expectations(means[i : i + 1], variances[i : i + 1]) for i in (0, 500, 4500, 9000)])
     np.testing.assert_allclose(whole[:, [0, 500, 4500, 9000]], parts[:, :, 0].T, rtol=1e-12)
 
 
@@ -80,14 +74,10 @@ def test_bound_without_a_prior_precision_takes_the_best():
     features, labels = problem(20, 3)
     mean, factor = some_gaussian(3, 0.7)
     best = minimize_scalar(
-        lambda log_precision: (
-            -logistic_bound(mean, factor, features, labels, np.exp(log_precision), is_factor=True)
-        ),
+        lambda log_precision: -logistic_bound(mean, factor, features, labels, np.exp(log_precision), is_factor=True),
         bracket=(-1.0, 1.0),
     )
-    assert logistic_bound(mean, factor, features, labels, is_factor=True) == pytest.approx(
-        -best.fun, abs=1e-10
-    )
+    assert logistic_bound(mean, factor, features, labels, is_factor=True) == pytest.approx(-best.fun, abs=1e-10)
 
 
 @pytest.mark.parametrize("prior_precision", [0.1, 1.0])

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_expit, logsumexp
 
-from quenched.baselines.jaakkola_jordan import jaakkola_jordan, quadratic_coefficient
+from quenched.baselines.jaakkola_jordan import (
+    jaakkola_jordan,
+    logistic_problem,
+    quadratic_coefficient,
+    site_posterior,
+)
 
 
 def problem(n_items, n_weights, seed=0):
@@ -98,9 +103,7 @@ def test_the_learned_prior_precision_is_the_best(factor):
 def test_quadratic_coefficient_and_its_limit_at_zero():
     assert quadratic_coefficient(np.zeros(1))[0] == 0.125
     tightness = np.array([1e-3, 0.5, 3.0, 800.0])
-    np.testing.assert_allclose(
-        quadratic_coefficient(tightness), (expit(tightness) - 0.5) / (2 * tightness), rtol=1e-12
-    )
+    np.testing.assert_allclose(quadratic_coefficient(tightness), (expit(tightness) - 0.5) / (2 * tightness), rtol=1e-12)
     below, above = quadratic_coefficient(np.array([0.99999e-4, 1.00001e-4]))
     assert below == pytest.approx(above, rel=1e-12)
 
@@ -115,12 +118,30 @@ def test_a_row_of_zeros_costs_one_coin_toss():
 
 
 def test_dependent_features_under_a_very_weak_prior():
-    """The precision matrix is singular to rounding, which a plain Cholesky factorisation refuses."""
     features, labels = problem(40, 2)
     doubled = np.column_stack([features, features])
     fit = jaakkola_jordan(doubled, labels, prior_precision=1e-18)
     single = jaakkola_jordan(features, labels, prior_precision=2e-18)
     np.testing.assert_allclose(doubled @ fit.mean, features @ single.mean, rtol=1e-5)
+
+
+def test_the_weights_are_rotated_into_the_span_of_the_features():
+    features, labels = problem(40, 2)
+    doubled = np.column_stack([features, features])
+    rotated = logistic_problem(doubled, labels, 1.0)
+    assert rotated.rows.shape == (40, 2)
+    np.testing.assert_allclose(rotated.rows @ rotated.rotation.T, doubled, atol=1e-12)
+
+
+def test_nearly_dependent_features_keep_their_digits():
+    """The faint direction is lost if the precision matrix is formed and factorised as it stands."""
+    rng = np.random.default_rng(6)
+    left, right = np.linalg.qr(rng.normal(size=(30, 2)))[0], np.linalg.qr(rng.normal(size=(2, 2)))[0]
+    sizes = np.array([1.0, 1e-7])
+    posterior = site_posterior((left * sizes) @ right, np.full(30, 0.25), np.zeros(2), 1e-14)
+    variances = sizes**2 / (1e-14 + 0.25 * sizes**2)
+    np.testing.assert_allclose(posterior.variances, left**2 @ variances, rtol=1e-6)
+    assert posterior.n_effective == pytest.approx(0.25 * np.sum(variances), rel=1e-6)
 
 
 def test_labels_that_ignore_the_features_are_reported():

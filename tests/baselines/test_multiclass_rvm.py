@@ -128,9 +128,7 @@ def test_the_size_of_the_kernel_does_not_matter(blobs):
     fit, large = fit_multiclass_rvm(kernel, labels), fit_multiclass_rvm(1000 * kernel, labels)
     np.testing.assert_array_equal(fit.relevance, large.relevance)
     np.testing.assert_allclose(fit.weights, 1000 * large.weights, rtol=1e-6)
-    np.testing.assert_allclose(
-        fit.predict_probability(kernel), large.predict_probability(1000 * kernel), atol=1e-8
-    )
+    np.testing.assert_allclose(fit.predict_probability(kernel), large.predict_probability(1000 * kernel), atol=1e-8)
 
 
 def test_renaming_the_classes_renames_the_answer(blobs):

@@ -32,9 +32,7 @@ def test_folder_comes_before_cache(data: Path, own_folder: Path, empty_cache: Pa
     assert datasets.fetch("iris") == [local]
 
 
-def test_without_a_folder_the_cache_is_read(
-    data: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_folder_the_cache_is_read(data: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("QUENCHED_DATA")
     cached = copy(data, empty_cache)
     assert datasets.fetch("iris") == [cached]
@@ -50,9 +48,7 @@ def test_without_a_folder_the_cache_is_read(
         (lambda content: b"", "truncated"),
     ],
 )
-def test_damaged_file_is_named(
-    origin: str, damage, what: str, data: Path, own_folder: Path, empty_cache: Path
-) -> None:
+def test_damaged_file_is_named(origin: str, damage, what: str, data: Path, own_folder: Path, empty_cache: Path) -> None:
     path = copy(data, own_folder if origin == "folder" else empty_cache)
     damaged = damage(path.read_bytes())
     path.write_bytes(damaged)
@@ -67,9 +63,7 @@ def test_damaged_file_is_named(
     assert ("QUENCHED_DATA" in message) == (origin == "folder")
 
 
-def test_damaged_file_is_not_passed_over_for_a_good_one(
-    data: Path, own_folder: Path, empty_cache: Path
-) -> None:
+def test_damaged_file_is_not_passed_over_for_a_good_one(data: Path, own_folder: Path, empty_cache: Path) -> None:
     copy(data, empty_cache)
     local = copy(data, own_folder)
     local.write_bytes(b"damaged")

@@ -44,9 +44,7 @@ def test_counts(name: str, data: Path) -> None:
         ("crabs", [8.1, 6.7, 16.1, 19, 7], "BM"),
     ],
 )
-def test_columns_that_identify_rows_are_dropped(
-    name: str, first: list[float], class_: str, data: Path
-) -> None:
+def test_columns_that_identify_rows_are_dropped(name: str, first: list[float], class_: str, data: Path) -> None:
     loaded = datasets.load(name)
     assert loaded.features[0].tolist() == first
     assert loaded.classes[loaded.labels[0]] == class_

@@ -88,9 +88,7 @@ def test_first_partitions_need_only_their_files(data: Path, own_folder: Path) ->
     assert only.label == "heart 1"
 
 
-@pytest.mark.parametrize(
-    ("number", "message"), [(11, "heart has 10 .* all_partitions"), (0, "give 1 or more")]
-)
+@pytest.mark.parametrize(("number", "message"), [(11, "heart has 10 .* all_partitions"), (0, "give 1 or more")])
 def test_impossible_number_is_refused(number: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         datasets.partitions("heart", number=number)

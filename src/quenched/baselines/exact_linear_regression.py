@@ -157,9 +157,7 @@ class _Line:
         if self.prior_precision is not None and self.noise_precision is not None:
             return np.zeros(1)
         if not spectrum.targets_norm > 0:
-            raise ValueError(
-                "targets are all zero: no maximum; give both prior_precision and noise_precision"
-            )
+            raise ValueError("targets are all zero: no maximum; give both prior_precision and noise_precision")
         if self.prior_precision is None:
             if not largest > 0:
                 raise ValueError("features are all zero and say nothing of the weights; give prior_precision")
@@ -212,9 +210,7 @@ def checked_features(features: ArrayLike, name: str = "features") -> Array:
     """The matrix in 64 bits, or a ValueError that says what is wrong with it."""
     matrix = np.asarray(features, dtype=np.float64)
     if matrix.ndim != 2 or 0 in matrix.shape:
-        raise ValueError(
-            f"{name} has shape {matrix.shape}; give a matrix with a row per data item, not empty"
-        )
+        raise ValueError(f"{name} has shape {matrix.shape}; give a matrix with a row per data item, not empty")
     check_finite(name, matrix)
     return matrix
 

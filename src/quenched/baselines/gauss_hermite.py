@@ -101,9 +101,7 @@ def best_gaussian(
             abs(posterior.n_effective - alpha * squared) / 2 if prior_precision is None else 0.0,
         )
         here = np.concatenate([curvature, push, [np.log(alpha)]])
-        there = np.concatenate(
-            [slope, slope * posterior.means + signs * miss, [problem.next_log_alpha(posterior)]]
-        )
+        there = np.concatenate([slope, slope * posterior.means + signs * miss, [problem.next_log_alpha(posterior)]])
         return Round(here, there, float(-np.sum(loss) - divergence), float(max(errors)), posterior)
 
     start = np.concatenate([np.full(n_items, 0.125), signs / 2, [problem.start_log_alpha()]])
@@ -151,9 +149,7 @@ def logistic_bound(
     _check_nodes(nodes)
     spread = matrix @ factor
     signs = 1 - 2 * y
-    loss, _, _ = softplus_expectations(
-        signs * (matrix @ centre), np.einsum("nm,nm->n", spread, spread), nodes
-    )
+    loss, _, _ = softplus_expectations(signs * (matrix @ centre), np.einsum("nm,nm->n", spread, spread), nodes)
     squared = centre @ centre + np.sum(factor**2)
     alpha = centre.size / squared if prior_precision is None else prior_precision
     log_determinant = 2 * np.linalg.slogdet(factor)[1]
@@ -228,9 +224,7 @@ def _factor(covariance: ArrayLike, size: int, is_factor: bool) -> Array:
     name = "covariance (a factor)" if is_factor else "covariance"
     matrix = checked_features(covariance, name)
     if matrix.shape != (size, size):
-        raise ValueError(
-            f"{name} has shape {matrix.shape}; give ({size}, {size}), as many as features has columns"
-        )
+        raise ValueError(f"{name} has shape {matrix.shape}; give ({size}, {size}), as many as features has columns")
     if is_factor:
         if not np.linalg.slogdet(matrix)[0]:
             raise ValueError(f"{name} is singular, so its bound is minus infinity; give one of full rank")

@@ -79,9 +79,7 @@ def jaakkola_jordan(
         curvature = quadratic_coefficient(tightness)
         posterior = site_posterior(problem.rows, 2 * curvature, pull, alpha)
         items = log_expit(tightness) - tightness / 2 + curvature * tightness**2
-        wanted = np.append(
-            np.sqrt(posterior.variances + posterior.means**2), problem.next_log_alpha(posterior)
-        )
+        wanted = np.append(np.sqrt(posterior.variances + posterior.means**2), problem.next_log_alpha(posterior))
         here = np.append(tightness, np.log(alpha))
         change = np.abs(wanted - here) / np.append(1 + tightness, 1.0)
         bound = posterior.half_log_volume + 0.5 * pull @ posterior.mean + np.sum(items)
@@ -165,9 +163,7 @@ class LogisticProblem:
         return self.rotation @ posterior.mean, covariance
 
 
-def logistic_problem(
-    features: ArrayLike, labels: ArrayLike, prior_precision: float | None
-) -> LogisticProblem:
+def logistic_problem(features: ArrayLike, labels: ArrayLike, prior_precision: float | None) -> LogisticProblem:
     """Check the arguments, and rotate the weights into the span of the features."""
     matrix = checked_features(features)
     y = checked_labels(labels, len(matrix))
@@ -188,9 +184,7 @@ def checked_labels(labels: ArrayLike, length: int) -> Array:
     y = checked_vector("labels", labels, length)
     wrong = y[(y != 0) & (y != 1)]
     if wrong.size:
-        raise ValueError(
-            f"labels has the value {wrong[0]}; give 0 and 1 only, (labels > 0) turns -1 and 1 into that"
-        )
+        raise ValueError(f"labels has the value {wrong[0]}; give 0 and 1 only, (labels > 0) turns -1 and 1 into that")
     if np.all(y == y[0]):
         raise ValueError(f"labels are all {y[0]:.0f}; give data items of both classes")
     return y
@@ -213,9 +207,7 @@ class SitePosterior:
     n_effective: float
 
 
-def site_posterior(
-    rows: Array, site_precision: Array, linear: Array, prior_precision: float
-) -> SitePosterior:
+def site_posterior(rows: Array, site_precision: Array, linear: Array, prior_precision: float) -> SitePosterior:
     """Gaussian with natural parameters linear and αI + Σ_n λ_n φ_n φ_nᵀ, by one Cholesky factorisation."""
     weighted = rows * np.sqrt(site_precision)[:, None]
     factor = _precision_factor(weighted, prior_precision)

@@ -70,9 +70,7 @@ class MulticlassRVM:
         """
         rows = checked_features(kernel_rows, "kernel_rows")
         if rows.shape[1] != self.n_train:
-            raise ValueError(
-                f"kernel_rows has {rows.shape[1]} columns; give one per training sample, {self.n_train}"
-            )
+            raise ValueError(f"kernel_rows has {rows.shape[1]} columns; give one per training sample, {self.n_train}")
         return probit_probability(rows[:, self.relevance] @ self.weights, self.nodes)
 
 
@@ -232,9 +230,7 @@ def _checked_data(kernel: ArrayLike, labels: ArrayLike, n_classes: int | None) -
     if n_classes is None:
         n_classes = int(np.max(classes)) + 1
     if n_classes <= np.max(classes):
-        raise ValueError(
-            f"n_classes is {n_classes} but labels has {np.max(classes)}; give a larger n_classes"
-        )
+        raise ValueError(f"n_classes is {n_classes} but labels has {np.max(classes)}; give a larger n_classes")
     return matrix, classes, n_classes
 
 

@@ -68,9 +68,7 @@ def _read_struct(path: Path, key: str) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return features, labels, train, test
 
 
-def _check(
-    path: Path, key: str, features: np.ndarray, labels: np.ndarray, train: np.ndarray, test: np.ndarray
-) -> None:
+def _check(path: Path, key: str, features: np.ndarray, labels: np.ndarray, train: np.ndarray, test: np.ndarray) -> None:
     rows = len(features)
     if len(labels) != rows:
         raise DatasetError(f"{path}: {key} has {rows} rows in x and {len(labels)} in t.")

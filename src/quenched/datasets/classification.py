@@ -89,9 +89,7 @@ def _read_rows(paths: Iterable[Path], layout: _Layout) -> list[list[str]]:
     return [line.split(layout.separator) for lines in texts for line in lines if line.strip()]
 
 
-def _assemble(
-    name: str, rows: list[list[str]], layout: _Layout, feature_names: tuple[str, ...]
-) -> Classification:
+def _assemble(name: str, rows: list[list[str]], layout: _Layout, feature_names: tuple[str, ...]) -> Classification:
     aside = {*layout.label_columns, *layout.dropped_columns}
     features = [[float(cell) for i, cell in enumerate(row) if i not in aside] for row in rows]
     words = ["".join(row[i].strip() for i in layout.label_columns) for row in rows]

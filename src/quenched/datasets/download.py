@@ -76,8 +76,7 @@ def download(file: RemoteFile, folder: Path, *, timeout: float = 30.0, bar: Bar 
             )
     except RequestException as error:
         raise DatasetError(
-            f"Could not download {file.path} from {file.address}: {error}.\n"
-            f"Without a network, {_by_hand(file)}"
+            f"Could not download {file.path} from {file.address}: {error}.\nWithout a network, {_by_hand(file)}"
         ) from error
     except OSError as error:
         raise DatasetError(

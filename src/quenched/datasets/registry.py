@@ -86,6 +86,5 @@ def of_kind(kind: str) -> tuple[str, ...]:
 def _read_files(text: str) -> tuple[RemoteFile, ...]:
     lines = (line.split() for line in text.splitlines() if line and not line.startswith("#"))
     return tuple(
-        RemoteFile(path=path, address=address, sha256=sha256, size=int(size))
-        for sha256, size, path, address in lines
+        RemoteFile(path=path, address=address, sha256=sha256, size=int(size)) for sha256, size, path, address in lines
     )

@@ -39,7 +39,9 @@ def blame_draws(problem: Problem, posterior: Gaussian, objective: Objective) -> 
                 return f"draws: the log density is {values[index]} at a draw close to the start, where {who}."
             bad = [int(i) for i in np.flatnonzero(~np.isfinite(gradients[index]))]
             if bad:
-                return f"draws: the gradient is not finite at a draw close to the start in {_listed(problem, point, bad)}."
+                return (
+                    f"draws: the gradient is not finite at a draw close to the start in {_listed(problem, point, bad)}."
+                )
     return "draws: the log density is not finite at a draw close to the start."
 
 
@@ -60,9 +62,7 @@ def _coordinates_that_help(problem: Problem, point: np.ndarray) -> list[int]:
 def _listed(problem: Problem, point: np.ndarray, indices: list[int]) -> str:
     """`tau = 0.1, theta[2] = -3` in natural units where they can be read off."""
     names = problem.space.coordinate_names()
-    natural = np.concatenate(
-        [np.ravel(leaf) for leaf in _leaves(problem, point)]
-    )
+    natural = np.concatenate([np.ravel(leaf) for leaf in _leaves(problem, point)])
     values = natural if len(natural) == len(point) else point
     shown = [f"{names[index]} = {values[index]:.6g}" for index in indices[:4]]
     return ", ".join(shown) + (f" and {len(indices) - 4} more" if len(indices) > 4 else "")

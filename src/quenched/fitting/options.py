@@ -41,7 +41,7 @@ def read_method(method: Any) -> Method:
 def read_draws(draws: Any, family: Family, form: Form, sizes: tuple[int, ...], seed: int, default: int) -> Draws:
     """The first set of draws; refuses sets with which the bound has no maximum."""
     dim, groups = sum(sizes), family.groups(sizes)
-    if draws is None or isinstance(draws, (int, np.integer)) and not isinstance(draws, bool):
+    if draws is None or (isinstance(draws, (int, np.integer)) and not isinstance(draws, bool)):
         n = default if draws is None else int(draws)
         least = smallest("matched", dim, groups)
         if n < least or n % 2:

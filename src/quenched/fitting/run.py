@@ -138,7 +138,9 @@ def fit(
                 "prior in the directions that no draw sees.",
                 stacklevel=2,
             )
-        run.tolerance = max(0.1, 0.01 * space.dim) if tolerance is None else options.positive_number("tolerance", tolerance)
+        run.tolerance = (
+            max(0.1, 0.01 * space.dim) if tolerance is None else options.positive_number("tolerance", tolerance)
+        )
         limit = max(2048, 16 * coupled) if max_draws is None else options.whole_number("max_draws", max_draws, 2)
         run.max_draws = first.n if draws is not None else limit
         run.n_check = None if check is None else options.whole_number("check", check, 2)
@@ -240,7 +242,10 @@ class _Run:
         self.n_objective_evaluations += ascent.n_objective_evaluations
         self._record(ascent.posterior, ascent.hyper, ascent.bound, objective)
         if self.checkpoint is not None:
-            save(self._result(ascent.posterior, ascent.hyper, ascent.bound, ascent.status, ascent.status.message), self.checkpoint)
+            save(
+                self._result(ascent.posterior, ascent.hyper, ascent.bound, ascent.status, ascent.status.message),
+                self.checkpoint,
+            )
         return ascent
 
     def _record(self, posterior: Gaussian, hyper: Hyper, bound: float, objective: Objective) -> None:

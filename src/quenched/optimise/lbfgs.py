@@ -183,7 +183,9 @@ def _next_length(state: LBFGSState, value, slope, decreased, finite):
     short, long = xp.where(decreased, state.length, short), xp.where(decreased, long, state.length)
     width = xp.where(xp.isinf(long), state.length, long - short)
     inside = xp.where(good, xp.clip(guess, short + 0.1 * width, short + 0.9 * width), short + 0.25 * width)
-    beyond = xp.where(good & (guess > state.length), xp.clip(guess, 2.0 * state.length, 8.0 * state.length), 4.0 * state.length)
+    beyond = xp.where(
+        good & (guess > state.length), xp.clip(guess, 2.0 * state.length, 8.0 * state.length), 4.0 * state.length
+    )
     return xp.where(xp.isinf(long), beyond, inside), (short, long)
 
 

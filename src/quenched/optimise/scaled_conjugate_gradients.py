@@ -142,9 +142,7 @@ class ScaledConjugateGradients(Minimiser):
         comparison = xp.where(finite, comparison, -1.0)
         success = comparison >= 0
         shrunk = xp.where(success & (comparison >= 0.75), 0.25 * state.damping, state.damping)
-        damping = xp.where(
-            comparison < 0.25, shrunk + state.model_curvature * (1.0 - comparison) / square, shrunk
-        )
+        damping = xp.where(comparison < 0.25, shrunk + state.model_curvature * (1.0 - comparison) / square, shrunk)
 
         count = state.n_since_restart + 1
         restart = count >= state.position.size
@@ -153,9 +151,6 @@ class ScaledConjugateGradients(Minimiser):
         direction = xp.where(gradient @ direction < 0, direction, -gradient)
         return choose(
             success,
-            lambda: self._aim(
-                state, state.trial, value, gradient, direction, damping, xp.where(restart, 0, count)
-            ),
+            lambda: self._aim(state, state.trial, value, gradient, direction, damping, xp.where(restart, 0, count)),
             lambda: self._propose(state, state.curvature, damping),
         )
-

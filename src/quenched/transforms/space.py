@@ -151,9 +151,7 @@ def _match_transforms(start: Parameters, transforms: object) -> list[Transform]:
     if transforms is None or isinstance(transforms, Transform):
         return [transforms or Real()] * n_leaves
     known = {leaf_name(path) for path, _ in jax.tree_util.tree_flatten_with_path(start)[0]}
-    given = jax.tree_util.tree_flatten_with_path(
-        transforms, is_leaf=lambda x: x is None or isinstance(x, Transform)
-    )[0]
+    given = jax.tree_util.tree_flatten_with_path(transforms, is_leaf=lambda x: x is None or isinstance(x, Transform))[0]
     chosen: dict[str, Transform] = {}
     for path, transform in given:
         name = leaf_name(path)
