@@ -1,5 +1,6 @@
 """Bayesian inference with frozen draws: the best Gaussian posterior, a bound on the log evidence, and a verdict."""
 
+from quenched.baselines import laplace
 from quenched.draws import Draws, antithetic, iid, matched, sobol
 from quenched.families import Blocks
 from quenched.fitting import Alternating, Joint, fit
@@ -23,6 +24,7 @@ __all__ = [
     "from_value_and_grad",
     "iid",
     "interval",
+    "laplace",
     "load",
     "matched",
     "ordered",

@@ -1,8 +1,9 @@
 """A target on the real line: the user's function, its parameters' space, its data, and a way to evaluate it."""
 
+import sys
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import jax
@@ -11,7 +12,7 @@ import numpy as np
 from jax import Array
 from jax.flatten_util import ravel_pytree
 
-from quenched.execute import Executor, Host, Programs, Traced, chunk_that_fits, trace
+from quenched.execute import Executor, Host, Programs, Traced, points_that_fit, trace
 from quenched.targets import Form, Hyper, Target, call, fingerprint
 from quenched.transforms import Parameters, Space
 
@@ -74,7 +75,7 @@ class Problem:
     data: Any
     hyper: Hyper  # where the hyperparameters begin
     unravel_hyper: Callable[[Array], Any] | None
-    memory: int | None
+    memory: float | None  # bytes for evaluating the target
     programs: Programs | None  # None for a function on the host
     function: RealLine
 
@@ -89,12 +90,18 @@ class Problem:
 
     def executor(self, n_draws: int) -> Executor:
         """The executor for this many draws; its chunk does not change while draws double a few times."""
-        chunk = SMALL_CHUNK if n_draws <= 16 * SMALL_CHUNK and self.dim <= 2 * SMALL_CHUNK else n_draws
-        chunk = min(chunk, n_draws)
+        few = n_draws <= 16 * SMALL_CHUNK and self.dim <= 2 * SMALL_CHUNK
+        chunk = min(SMALL_CHUNK, n_draws) if few else n_draws
         if self.programs is None:
             return Host(host_function(self.target, self.space), chunk)
-        free = self.hyper.free
-        return Traced(self.programs, chunk_that_fits(self.programs, self.dim, chunk, self.data, free, self.memory))
+        return Traced(self.programs, chunk, self.most_points)
+
+    @cached_property
+    def most_points(self) -> int:
+        """Points that the memory limit allows at a time."""
+        if self.memory is None or self.programs is None:
+            return sys.maxsize
+        return points_that_fit(self.programs, self.dim, self.data, self.hyper.free, self.memory)
 
     def describe_hyper(self, hyper: Hyper) -> Any:
         """Hyperparameters as the user wrote them."""
@@ -105,7 +112,7 @@ class Problem:
         return {**precisions, "hyper": own} if precisions else own
 
 
-def make_problem(target: Target, space: Space, data: Any, hyper: Any, memory: int | None) -> Problem:
+def make_problem(target: Target, space: Space, data: Any, hyper: Any, memory: float | None) -> Problem:
     """Put a problem together; compiled programs of an earlier fit are found again."""
     free, unravel = (np.zeros(0), None) if hyper is None else ravel_pytree(jax.tree.map(_promote, hyper))
     prior, noise = (np.asarray(value) for value in target.initial_precisions)

@@ -203,7 +203,9 @@ class Fit:
         if not np.isfinite(self.gap):
             return ""
         tolerance, error = self.settings["tolerance"], self.check_error
-        where = f"the bound is {self.gap:.2g} ± {error:.2g} nats above its value on fresh draws"
+        where = f"on fresh draws the bound is lower by {self.gap:.2g} ± {error:.2g} nats"
+        if self.gap <= error:
+            where = f"the bound agrees with its value on fresh draws (gap {self.gap:.2g} ± {error:.2g} nats)"
         if self.overfits:
             return f"Overfitting to the draws: {where}. Use more draws (now {self.n_draws}) or matched ones."
         if self.gap > tolerance + 2.0 * error:
@@ -224,7 +226,7 @@ class Fit:
         return to_natural(self.space, self.posterior.sample(n, seed))
 
     def summary(self) -> list[dict[str, Any]]:
-        """One row per number in natural units: name, mean, sd, and the mean and sd on the real line where they differ."""
+        """One row per number in natural units: name, mean and sd."""
         from quenched.summary import rows
 
         return rows(self)

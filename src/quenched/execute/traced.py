@@ -12,7 +12,7 @@ from jax import Array
 from quenched.execute.executor import Evaluation, Executor
 from quenched.execute.memory import bytes_per_point
 
-_HESSIAN_BATCH = 64  # columns at a time
+_HESSIAN_BATCH = 64  # columns at a time, memory permitting
 
 
 class Programs(NamedTuple):
@@ -39,12 +39,12 @@ def trace(function: Callable[[Array, Any, Array], Array]) -> Programs:
         )
         return Evaluation(values, gradients, of_free)
 
-    @jax.jit
-    def second_order(point, data, free):
+    @partial(jax.jit, static_argnums=3)
+    def second_order(point, data, free, batch):
         of_point = lambda vector: jax.value_and_grad(once)(vector, data, free)
         column = lambda direction: jax.jvp(lambda vector: of_point(vector)[1], (point,), (direction,))[1]
         basis = jnp.eye(point.size, dtype=point.dtype)
-        return *of_point(point), jax.lax.map(column, basis, batch_size=min(_HESSIAN_BATCH, point.size))
+        return *of_point(point), jax.lax.map(column, basis, batch_size=batch)
 
     values = jax.jit(jax.vmap(once, in_axes=(0, None, None)))
     return Programs(evaluate, values, second_order, jax.grad(once, argnums=(0, 2)))
@@ -53,9 +53,10 @@ def trace(function: Callable[[Array, Any, Array], Array]) -> Programs:
 class Traced(Executor):
     """Runs a traced function on this device, `chunk` points at a time."""
 
-    def __init__(self, programs: Programs, chunk: int):
+    def __init__(self, programs: Programs, chunk: int, most: int):
         self.programs = programs
-        self.chunk = chunk
+        self.chunk = min(chunk, most)
+        self.most = most  # points that memory holds at a time
         self.traced = programs.evaluate
 
     def evaluate(self, points, counts, data, free):
@@ -65,28 +66,27 @@ class Traced(Executor):
         return self.programs.values(points, data, free)
 
     def second_order(self, point, spread, data, free):
-        value, gradient, hessian = self.programs.second_order(point, data, free)
+        value, gradient, hessian = self.programs.second_order(
+            point, data, free, min(_HESSIAN_BATCH, len(point), max(self.most // 3, 1))
+        )
         return float(value), np.asarray(gradient), np.asarray(hessian)
 
     def second_order_cost(self, dim):
         return 1 + 2 * dim  # a Hessian-vector product is about two gradients
 
 
-def chunk_that_fits(programs: Programs, dim: int, n_draws: int, data: Any, free: Array, memory: int | None) -> int:
-    """Points per call so that their intermediates stay below `memory` bytes.
+def points_that_fit(programs: Programs, dim: int, data: Any, free: Array, memory: float) -> int:
+    """How many points may be evaluated at a time so that their intermediates stay below `memory` bytes.
 
     Raises
     ------
     ValueError
-        When the limit cannot hold even one draw beside the optimiser's own arrays.
+        When not even one fits.
     """
-    if memory is None:
-        return n_draws
-    one = bytes_per_point(partial(programs.gradient_of_one), jnp.zeros(dim), data, free)
-    point = 3 * 8 * dim  # the draw, its image, its gradient
-    chunk = int(memory // (one + point))
-    if chunk < 1:
+    one = bytes_per_point(programs.gradient_of_one, np.zeros(dim), data, free) + 3 * 8 * dim
+    if memory < one:
         raise ValueError(
-            f"memory={memory}: one draw needs up to {one + point} bytes; allow at least that, or use fewer data."
+            f"memory: one draw needs up to {one:.3g} bytes besides the optimiser's arrays, and {memory:.3g} are left; "
+            "allow more, or evaluate fewer data at a time."
         )
-    return min(n_draws, chunk)
+    return int(memory // one)

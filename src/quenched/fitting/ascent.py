@@ -29,6 +29,7 @@ class Ascent(NamedTuple):
     status: Status
     steepness: float  # largest component of the gradient
     n_objective_evaluations: int
+    note: str = ""  # what a person should know besides the status
 
 
 class _Climber:

@@ -83,7 +83,7 @@ def fit(
     check
         Number of check draws; by default up to five times the draws, fewer when the error is small before.
     memory
-        Bytes that evaluating the log density may use at a time; draws are cut into chunks that fit.
+        Bytes that the fit may use besides the data; the draws are evaluated in chunks that fit.
     checkpoint
         File that holds the result so far, written after each round.
     max_seconds
@@ -128,10 +128,12 @@ def fit(
         else:
             space, point = resumed.space, resumed.posterior.mean
             hyper = resumed.hyper if hyper is None and target.reports == () else hyper
-        problem = make_problem(target, space, data, hyper, memory)
         coupled = run.family.coupled_coordinates(space.sizes)
         default = max(_FEWEST_DRAWS, 4 * coupled) if resumed is None else resumed.n_draws
-        first = options.read_draws(draws, run.family, problem.form, space.sizes, run.seed, default)
+        form = target.make_form(space.dim)
+        first = options.read_draws(draws, run.family, form, space.sizes, run.seed, default)
+        left = None if memory is None else memory - _working_bytes(first.n, space.dim, coupled)
+        problem = make_problem(target, space, data, hyper, left)
         if options.unseen_directions(first, run.family, space.sizes):
             warnings.warn(
                 f"draws: {first.n} draws do not span the {coupled} coupled coordinates; the posterior stays at the "
@@ -143,6 +145,8 @@ def fit(
         )
         limit = max(2048, 16 * coupled) if max_draws is None else options.whole_number("max_draws", max_draws, 2)
         run.max_draws = first.n if draws is not None else limit
+        while memory is not None and _working_bytes(run.max_draws, space.dim, coupled) > memory / 2 > 0 and run.max_draws > first.n:
+            run.max_draws //= 2
         run.n_check = None if check is None else options.whole_number("check", check, 2)
         result = run.go(problem, space, point, first, resumed, watch)
     if throw and result.status in (Status.NOT_FINITE, Status.NO_ASCENT):
@@ -181,7 +185,7 @@ class _Run:
         while ascent.status is Status.CONVERGED and self._too_few() and 2 * self.draws.n <= self.max_draws:
             self.draws = self.draws.grow(2 * self.draws.n)
             ascent = self._ascend(Objective(problem, self.draws), Start(ascent.posterior, ascent.hyper, ascent.bound))
-        return self._result(ascent.posterior, ascent.hyper, ascent.bound, ascent.status, ascent.status.message)
+        return self._of(ascent)
 
     def _start(self, objective: Objective, point: np.ndarray, resumed: Fit | None) -> Start:
         if resumed is not None:
@@ -189,8 +193,12 @@ class _Run:
         self.watch.say("looking for a start")
         starter = Starter(self.problem, self.family, objective)
         starts = []
-        for place in _around(point, self.starts, self.seed):
-            starts.append(self.method.begin(starter, place))
+        for index, place in enumerate(_around(point, self.starts, self.seed)):
+            try:
+                starts.append(self.method.begin(starter, place))
+            except CannotStart:
+                if index == 0:  # the one that was asked for
+                    raise
         self.n_evaluations += starter.n_evaluations
         if self.starts > 1:
             return self._best_of(objective, starts)
@@ -242,10 +250,7 @@ class _Run:
         self.n_objective_evaluations += ascent.n_objective_evaluations
         self._record(ascent.posterior, ascent.hyper, ascent.bound, objective)
         if self.checkpoint is not None:
-            save(
-                self._result(ascent.posterior, ascent.hyper, ascent.bound, ascent.status, ascent.status.message),
-                self.checkpoint,
-            )
+            save(self._of(ascent), self.checkpoint)
         return ascent
 
     def _record(self, posterior: Gaussian, hyper: Hyper, bound: float, objective: Objective) -> None:
@@ -258,6 +263,10 @@ class _Run:
     def _too_few(self) -> bool:
         last = self.rounds[-1]
         return last.bound - last.check_bound > self.tolerance + last.check_error
+
+    def _of(self, ascent: Ascent) -> Fit:
+        message = " ".join(part for part in (ascent.status.message, ascent.note) if part)
+        return self._result(ascent.posterior, ascent.hyper, ascent.bound, ascent.status, message)
 
     def _result(self, posterior: Gaussian, hyper: Hyper, bound: float, status: Status, message: str) -> Fit:
         last = self.rounds[-1] if self.rounds else Round(self.draws.n, bound, np.nan, np.nan, 0)
@@ -290,9 +299,14 @@ class _Run:
         }
 
 
+def _working_bytes(n_draws: int, dim: int, coupled: int) -> int:
+    """Memory of a fit besides the target's: draws, check draws and their images; the optimiser's vectors."""
+    return 8 * (8 * n_draws * dim + 30 * (2 * dim + dim * (coupled - 1) // 2))
+
+
 def _around(point: np.ndarray, n: int, seed: int) -> np.ndarray:
-    """The point itself and others at unit distance in every coordinate."""
-    jitter = np.random.default_rng([seed, 2]).standard_normal((n, len(point)))
+    """The point itself and others around it, as wide as a model's starting values usually are on the real line."""
+    jitter = 2.0 * np.random.default_rng([seed, 2]).standard_normal((n, len(point)))
     jitter[0] = 0.0
     return point + jitter
 

@@ -16,7 +16,7 @@ from quenched.draws import make
 from quenched.families import Diagonal, Family, Gaussian
 from quenched.fitting.ascent import ascend
 from quenched.fitting.blame import blame_draws, blame_start
-from quenched.fitting.mode import Expansion, Search, find_mode
+from quenched.fitting.mode import Mode, Search, find_mode
 from quenched.objective import Objective, Totals
 from quenched.optimise import LBFGS
 from quenched.problem import SMALL_CHUNK, Problem
@@ -35,6 +35,7 @@ class Start(NamedTuple):
     hyper: Hyper
     bound: float
     totals: Totals | None = None  # on the draws of the fit, when they have been taken
+    mode: Mode | None = None
 
 
 class CannotStart(Exception):
@@ -59,20 +60,30 @@ class Starter:
 
     def best_candidate(self, point: np.ndarray) -> Start:
         """The mode or the short diagonal fit, whichever has the higher bound."""
-        hyper, sizes = self.problem.hyper, self.problem.space.sizes
-        first = self._first_look(point)
-        if first is None:
+        if self.problem.dim > MAX_HESSIAN_DIM:
+            self._must_be_finite(point)
             return self._judged(*self._short_fit(point))
-        mode = find_mode(self.search, first, hyper)
-        by_mode = self._judged(self.family.member(mode.point, mode.precision, sizes), mode.hyper)
+        mode = self.mode(point)
+        by_mode = self.at_mode(mode)
         if mode.concave and mode.converged and by_mode.bound > mode.evidence() - 0.05 * self.problem.dim - 0.1:
             return by_mode
         by_short_fit = self._judged(*self._short_fit(point))
         return max(by_mode, by_short_fit, key=lambda start: start.bound)
 
+    def mode(self, point: np.ndarray, *, tolerance: float = 1e-3, max_steps: int = 30) -> Mode:
+        """The mode near a point, at which the target must be finite."""
+        first = self.search.expand(point, 0.1 * np.maximum(np.abs(point), 1.0), self.problem.hyper)
+        if not first.finite:
+            raise CannotStart(blame_start(self.problem, point, first.value, first.gradient))
+        return find_mode(self.search, first, self.problem.hyper, tolerance=tolerance, max_steps=max_steps)
+
+    def at_mode(self, mode: Mode) -> Start:
+        """The member of the family that fits the curvature at a mode."""
+        return self._judged(self.family.member(mode.point, mode.precision, self.problem.space.sizes), mode.hyper)
+
     def plain(self, point: np.ndarray, scale: float) -> Start:
         """The point with one standard deviation for all."""
-        self._first_look(point)
+        self._must_be_finite(point)
         posterior = self._finite_everywhere(self.objective, point, scale)
         return self._judged(posterior, self.problem.hyper, profile=False)
 
@@ -82,16 +93,6 @@ class Starter:
         bound, hyper, totals = self.objective.bound(posterior, hyper, profile=profile)
         self.n_short += self.objective.n_evaluations - before
         return Start(posterior, hyper, bound if np.isfinite(bound) else -np.inf, totals)
-
-    def _first_look(self, point: np.ndarray) -> Expansion | None:
-        """The function at a start, which must be finite; None where a Hessian would be too large."""
-        if self.problem.dim > MAX_HESSIAN_DIM:
-            self._must_be_finite(point)
-            return None
-        expansion = self.search.expand(point, 0.1 * np.maximum(np.abs(point), 1.0), self.problem.hyper)
-        if not (np.isfinite(expansion.value) and np.isfinite(expansion.gradient).all()):
-            raise CannotStart(blame_start(self.problem, point, expansion.value, expansion.gradient))
-        return expansion if expansion.finite else None
 
     def _must_be_finite(self, point: np.ndarray) -> None:
         executor = self.problem.executor(1)
