@@ -13,7 +13,7 @@ from jax import Array
 from jax.flatten_util import ravel_pytree
 
 from quenched.execute import Executor, Host, Programs, Traced, points_that_fit, trace
-from quenched.targets import Form, Hyper, Target, call, fingerprint
+from quenched.targets import Form, HalfSquares, Hyper, Target, call, fingerprint
 from quenched.transforms import Parameters, Space
 
 SMALL_CHUNK = 32  # points per call while there are few draws: one compiled shape serves every number of them
@@ -166,9 +166,9 @@ def _like(parameters: Parameters, gradient: Any) -> Parameters:
 
 def _identity(target: Target) -> Hashable:
     function = target.function
-    inner = getattr(function, "f", None)
-    what = (type(function), fingerprint(inner), function.shape) if inner is not None else fingerprint(function)
-    return (what, target.adds_jacobian)
+    if isinstance(function, HalfSquares):
+        return (fingerprint(function.f), function.shape, target.adds_jacobian)
+    return (fingerprint(function), target.adds_jacobian)
 
 
 def _shapes(tree: Any) -> tuple:

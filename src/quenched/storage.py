@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import tempfile
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -133,21 +134,23 @@ def _read_arrays(text: Any, arrays: dict[str, np.ndarray]) -> Any:
 
 
 def _write_tree(tree: Any) -> Any:
-    """A pytree of numbers or names as JSON. Containers that JSON does not know become dicts of their leaves."""
-    if isinstance(tree, dict):
+    """A pytree of numbers or names as JSON. Containers that JSON does not know become ordered dicts of their leaves."""
+    if isinstance(tree, dict) and not isinstance(tree, OrderedDict):
         return {"dict": [[key, _write_tree(value)] for key, value in tree.items()]}
     if type(tree) in (list, tuple):
         return {type(tree).__name__: [_write_tree(value) for value in tree]}
     if tree is None or isinstance(tree, (int, str)):
         return {"leaf": tree}
+    # JAX sorts the keys of a dict, but not the fields of these: their order must be kept.
     named = jax.tree_util.tree_flatten_with_path(tree)[0]
-    return {"dict": [[jax.tree_util.keystr(path, simple=True, separator="."), {"leaf": leaf}] for path, leaf in named]}
+    leaves = [[jax.tree_util.keystr(path, simple=True, separator="."), {"leaf": leaf}] for path, leaf in named]
+    return {"ordered": leaves}
 
 
 def _read_tree(text: Any) -> Any:
     ((kind, content),) = text.items()
-    if kind == "dict":
-        return {key: _read_tree(value) for key, value in content}
+    if kind in ("dict", "ordered"):
+        return {"dict": dict, "ordered": OrderedDict}[kind]((key, _read_tree(value)) for key, value in content)
     if kind in ("list", "tuple"):
         return {"list": list, "tuple": tuple}[kind](_read_tree(value) for value in content)
     return content

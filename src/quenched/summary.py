@@ -34,6 +34,7 @@ def render(fit: "Fit") -> str:
 def print_summary(fit: "Fit", console) -> None:
     """Print to a rich console."""
     from rich.table import Table
+    from rich.text import Text  # plain: names and messages may hold square brackets, which rich takes for styles
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("parameter")
@@ -41,7 +42,7 @@ def print_summary(fit: "Fit", console) -> None:
         table.add_column(column, justify="right")
     everything = rows(fit)
     for row in everything[:_ROWS_SHOWN]:
-        table.add_row(row["name"], f"{row['mean']:.4g}", f"{row['sd']:.4g}")
+        table.add_row(Text(row["name"]), f"{row['mean']:.4g}", f"{row['sd']:.4g}")
     if len(everything) > _ROWS_SHOWN:
         table.add_row(f"... {len(everything) - _ROWS_SHOWN} more", "", "")
     console.print(table)
@@ -50,10 +51,10 @@ def print_summary(fit: "Fit", console) -> None:
     facts.add_column(style="bold")
     facts.add_column()
     for name, value in describe(fit):
-        facts.add_row(name, value)
+        facts.add_row(name, Text(value))
     console.print(facts)
     console.print()
-    console.print(fit.verdict, style=None if fit.converged and not fit.overfits else "bold")
+    console.print(Text(fit.verdict), style=None if fit.converged and not fit.overfits else "bold")
 
 
 def describe(fit: "Fit") -> list[tuple[str, str]]:

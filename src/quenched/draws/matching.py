@@ -13,8 +13,11 @@ def mirror(points: np.ndarray) -> np.ndarray:
 
 
 def match(points: np.ndarray, groups: tuple[tuple[int, ...], ...] | None = None) -> np.ndarray:
-    """The nearest points whose second moment is the identity, within each group of coordinates."""
-    if groups is None:
+    """The nearest points whose second moment is the identity, within each group of coordinates.
+
+    With enough points it is the identity across groups too: a target may couple what the family does not.
+    """
+    if groups is None or len(points) >= points.shape[1]:
         return _whiten(points)
     result = np.empty_like(points)
     # Groups of one size are whitened in one batch: a diagonal family has as many groups as coordinates.

@@ -32,6 +32,14 @@ class Ascent(NamedTuple):
     note: str = ""  # what a person should know besides the status
 
 
+class Interrupted(KeyboardInterrupt):
+    """A keyboard interrupt in the middle of an ascent, with what it had reached."""
+
+    def __init__(self, reached: Ascent):
+        super().__init__()
+        self.reached = reached
+
+
 class _Climber:
     """A minimiser at work on an objective, in one system of coordinates."""
 
@@ -41,6 +49,7 @@ class _Climber:
         self.active = 1.0 if active is None else active
         self.count = 0
         self.totals: Totals | None = None
+        self.broken = np.zeros(0, int)  # coordinates whose gradient was not finite where the bound was
 
     def stand(self, coordinates: Coordinates, position: np.ndarray) -> None:
         """Begin, or begin anew, at a position of some coordinates."""
@@ -55,6 +64,8 @@ class _Climber:
             self.count += 1
         else:
             slope = objective.close(here, before.trial, totals, self.hyper, profile=self.profile)
+        if np.isfinite(slope.bound) and not np.isfinite(slope.gradient).all():
+            self.broken = np.flatnonzero(~np.isfinite(totals.of_posterior.mean))
         self.state = raise_bound(self.minimiser, before, slope, self.active)
         accepted = not before.started or self.state.n_steps > before.n_steps
         if accepted:
@@ -68,6 +79,18 @@ class _Climber:
     @property
     def steepness(self) -> float:
         return float(np.max(np.abs(self.state.gradient)))
+
+    @property
+    def note(self) -> str:
+        """What stood in the way, if it was a gradient."""
+        if not self.broken.size:
+            return ""
+        names = self.objective.problem.space.coordinate_names()
+        return (
+            f"The gradient is not finite in {', '.join(names[index] for index in self.broken[:4])} at a draw where the "
+            "log density itself is finite: look for a square root, a logarithm or a division at zero, also in the "
+            "branch of a `where` that is not taken."
+        )
 
     def reached(self) -> tuple[Gaussian, Hyper]:
         posterior, free = read(self.coordinates, self.state.position)
@@ -102,7 +125,13 @@ def ascend(
     climber.stand(origin, np.zeros(origin.size))
     since, status = 0, None
     while status is None:
-        accepted = climber.turn(known)
+        try:
+            accepted = climber.turn(known)
+        except KeyboardInterrupt as stop:
+            if not climber.state.started:
+                raise
+            reached = (*climber.reached(), climber.bound, Status.INTERRUPTED, climber.steepness, climber.count)
+            raise Interrupted(Ascent(*reached)) from stop
         known = None
         since += 1
         if accepted and since >= whiten_every and np.max(np.abs(climber.state.position)) > 0.5:
@@ -112,7 +141,8 @@ def ascend(
         status = _outcome(climber, gradient_tolerance, noise) or watch(climber.bound, objective.n)
         if status is None and climber.count >= max_evaluations:
             status = Status.MAX_EVALUATIONS
-    return Ascent(*climber.reached(), climber.bound, status, climber.steepness, climber.count)
+    note = climber.note if status is Status.NO_ASCENT else ""
+    return Ascent(*climber.reached(), climber.bound, status, climber.steepness, climber.count, note)
 
 
 def climb(
@@ -137,7 +167,8 @@ def climb(
         if climber.state.stalled:
             break
         status = watch(climber.bound, objective.n)
-    return Ascent(*climber.reached(), climber.bound, status or Status.CONVERGED, climber.steepness, climber.count)
+    end = (climber.bound, status or Status.CONVERGED, climber.steepness, climber.count, climber.note)
+    return Ascent(*climber.reached(), *end)
 
 
 def _outcome(climber: _Climber, tolerance: float, noise: float) -> Status | None:

@@ -103,7 +103,7 @@ class Alternating(Method):
         count, status, steepness = 0, None, float("inf")
         rounds = 0
         while status is None:
-            before = bound
+            before, note = bound, ""
             for part in ("mean", "scale", "free") if hyper.free.size else ("mean", "scale"):
                 ascent = climb(
                     objective,
@@ -115,7 +115,7 @@ class Alternating(Method):
                     watch=watch,
                 )
                 posterior, hyper, count = ascent.posterior, ascent.hyper, count + ascent.n_objective_evaluations
-                steepness = ascent.steepness
+                steepness, note = ascent.steepness, ascent.note or note
                 if ascent.status is not Status.CONVERGED:
                     status = ascent.status
             # One evaluation serves the closed forms and the bound after them.
@@ -123,11 +123,13 @@ class Alternating(Method):
             count, rounds = count + 1, rounds + 1
             if status is None and not bound - before >= self.tolerance:
                 status = Status.CONVERGED if bound == bound else Status.NOT_FINITE
+                if note:  # the round ended at a wall of broken gradients, not at an optimum
+                    status = Status.NO_ASCENT
             elif status is None and rounds >= self.max_rounds:
                 status = Status.MAX_EVALUATIONS
             if status is None:
                 record(posterior, hyper, bound)
-        return Ascent(posterior, hyper, bound, status, steepness, count)
+        return Ascent(posterior, hyper, bound, status, steepness, count, note if status is Status.NO_ASCENT else "")
 
 
 def active_coordinates(posterior: Gaussian, hyper: Hyper, part: str) -> np.ndarray:

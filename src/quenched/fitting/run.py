@@ -12,7 +12,7 @@ import numpy as np
 from quenched.draws import Draws
 from quenched.families import Family, Gaussian
 from quenched.fitting import options
-from quenched.fitting.ascent import Ascent
+from quenched.fitting.ascent import Ascent, Interrupted
 from quenched.fitting.method import Joint, Method
 from quenched.fitting.monitor import check, check_draws
 from quenched.fitting.progress import Watcher
@@ -127,9 +127,11 @@ def fit(
             space, point = describe_space(start, transforms)
         else:
             space, point = resumed.space, resumed.posterior.mean
-            hyper = resumed.hyper if hyper is None and target.reports == () else hyper
+            hyper = _own_hyper(resumed, target) if hyper is None else hyper
         coupled = run.family.coupled_coordinates(space.sizes)
-        default = max(_FEWEST_DRAWS, 4 * coupled) if resumed is None else resumed.n_draws
+        default = max(_FEWEST_DRAWS, 4 * coupled)
+        if resumed is not None:
+            default = max(2 * coupled, resumed.n_draws + resumed.n_draws % 2)
         form = target.make_form(space.dim)
         first = options.read_draws(draws, run.family, form, space.sizes, run.seed, default)
         left = None if memory is None else memory - _working_bytes(first.n, space.dim, coupled)
@@ -228,9 +230,10 @@ class _Run:
         if jax.tree.structure(fresh) != jax.tree.structure(member):
             member = self.family.member(resumed.posterior.mean, np.linalg.inv(resumed.covariance), sizes)
         hyper = self.problem.hyper
-        if self.target.reports:
-            hyper = hyper._replace(**{name: np.asarray(resumed.hyper[name]) for name in self.target.reports})
-        return Start(member, hyper, resumed.bound)
+        # What is fixed stays as it was asked for now; what is learned goes on from where it was.
+        known = resumed.hyper if isinstance(resumed.hyper, dict) else {}
+        learned = {name: np.asarray(known[name]) for name in self.problem.form.learned if name in known}
+        return Start(member, hyper._replace(**learned), resumed.bound)
 
     def _ascend(self, objective: Objective, start: Start) -> Ascent:
         """Raise the bound on one set of draws; a keyboard interrupt keeps what was reached."""
@@ -244,6 +247,8 @@ class _Run:
 
         try:
             ascent = self.method.run(objective, start, self.watch, record)
+        except Interrupted as stop:
+            ascent = stop.reached
         except KeyboardInterrupt:
             ascent = Ascent(reached.posterior, reached.hyper, reached.bound, Status.INTERRUPTED, np.inf, 0)
         self.n_evaluations += objective.n_evaluations - before
@@ -297,6 +302,13 @@ class _Run:
             "tolerance": self.tolerance,
             "versions": {"python": platform.python_version(), "jax": jax.__version__, "numpy": np.__version__},
         }
+
+
+def _own_hyper(resumed: Fit, target: Target) -> Any:
+    """The user's own hyperparameters of an earlier fit, without the precisions of its target."""
+    if not target.reports:
+        return resumed.hyper
+    return resumed.hyper.get("hyper") if isinstance(resumed.hyper, dict) else None
 
 
 def _working_bytes(n_draws: int, dim: int, coupled: int) -> int:

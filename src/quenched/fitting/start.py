@@ -46,6 +46,10 @@ class CannotStart(Exception):
         self.status = status
 
 
+class NoCurvature(CannotStart):
+    """The log density has no finite Hessian at the start, which a mode needs and a fit does not."""
+
+
 class Starter:
     """Finds starts for one problem and counts what they cost."""
 
@@ -63,18 +67,23 @@ class Starter:
         if self.problem.dim > MAX_HESSIAN_DIM:
             self._must_be_finite(point)
             return self._judged(*self._short_fit(point))
-        mode = self.mode(point)
+        try:
+            mode = self.mode(point)
+        except NoCurvature:
+            return self._judged(*self._short_fit(point))
         by_mode = self.at_mode(mode)
-        if mode.concave and mode.converged and by_mode.bound > mode.evidence() - 0.05 * self.problem.dim - 0.1:
+        if mode.concave and mode.converged and _worth(by_mode) > mode.evidence() - 0.05 * self.problem.dim - 0.1:
             return by_mode
-        by_short_fit = self._judged(*self._short_fit(point))
-        return max(by_mode, by_short_fit, key=lambda start: start.bound)
+        best = max(by_mode, self._judged(*self._short_fit(point)), key=_worth)
+        return best if np.isfinite(_worth(best)) else self.plain(point, 1.0)
 
     def mode(self, point: np.ndarray, *, tolerance: float = 1e-3, max_steps: int = 30) -> Mode:
         """The mode near a point, at which the target must be finite."""
         first = self.search.expand(point, 0.1 * np.maximum(np.abs(point), 1.0), self.problem.hyper)
-        if not first.finite:
+        if not (np.isfinite(first.value) and np.isfinite(first.gradient).all()):
             raise CannotStart(blame_start(self.problem, point, first.value, first.gradient))
+        if not first.finite:
+            raise NoCurvature("start: the second derivatives of the log density are not finite there; start elsewhere.")
         return find_mode(self.search, first, self.problem.hyper, tolerance=tolerance, max_steps=max_steps)
 
     def at_mode(self, mode: Mode) -> Start:
@@ -132,6 +141,12 @@ class Starter:
                 return posterior
             scale /= 4.0
         raise CannotStart(blame_draws(self.problem, posterior, objective))
+
+
+def _worth(start: Start) -> float:
+    """The bound of a candidate; nothing if its gradient is not finite."""
+    finite = all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(start.totals))
+    return start.bound if finite else -np.inf
 
 
 def _without_correlations(posterior: Gaussian, n_free: int) -> np.ndarray:

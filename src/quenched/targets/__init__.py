@@ -2,13 +2,22 @@
 
 from quenched.targets.captured import fingerprint
 from quenched.targets.form import EntropyForm, ExactKLForm, Form, GaussianPriorForm, Hyper, Moments
-from quenched.targets.target import Target, call, from_value_and_grad, log_density, regression, with_gaussian_prior
+from quenched.targets.target import (
+    HalfSquares,
+    Target,
+    call,
+    from_value_and_grad,
+    log_density,
+    regression,
+    with_gaussian_prior,
+)
 
 __all__ = [
     "EntropyForm",
     "ExactKLForm",
     "Form",
     "GaussianPriorForm",
+    "HalfSquares",
     "Hyper",
     "Moments",
     "Target",

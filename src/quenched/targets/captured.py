@@ -5,9 +5,9 @@ replaced or overwritten must be traced again; one that has not changed must not.
 """
 
 import hashlib
-import inspect
 from collections.abc import Callable, Hashable
-from types import FunctionType
+from functools import partial
+from types import CodeType, FunctionType
 
 import numpy as np
 
@@ -34,18 +34,36 @@ def fingerprint(function: Callable) -> Hashable:
 
 
 def _fingerprint(function: Callable, seen: frozenset[int]) -> Hashable:
+    if isinstance(function, partial):
+        return (_fingerprint(function.func, seen), _value(function.args, seen), _value(function.keywords, seen))
     inner = getattr(function, "__func__", function)
     if not isinstance(inner, FunctionType) or id(inner) in seen:
         return _Same(function)
-    captured = inspect.getclosurevars(inner)
     seen = seen | {id(inner)}
-    values = {**captured.globals, **captured.nonlocals}
-    parts = tuple((name, _value(value, seen)) for name, value in sorted(values.items()))
-    return (_Same(inner), _Same(getattr(function, "__self__", None)), parts)
+    parts = tuple((name, _value(value, seen)) for name, value in sorted(_captured(inner).items()))
+    defaults = (_value(inner.__defaults__, seen), _value(inner.__kwdefaults__, seen))
+    return (_Same(inner), _Same(getattr(function, "__self__", None)), parts, defaults)
+
+
+def _captured(function: FunctionType) -> dict[str, object]:
+    """Globals and closure variables that a function can read, also through functions defined inside it."""
+    values = {name: function.__globals__[name] for name in _names(function.__code__) if name in function.__globals__}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            values[name] = cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+    return values
+
+
+def _names(code: CodeType) -> set[str]:
+    """Names that code looks up, its nested functions, lambdas and comprehensions included."""
+    nested = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return set(code.co_names).union(*map(_names, nested))
 
 
 def _value(value: object, seen: frozenset[int]) -> Hashable:
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         digest = hashlib.blake2b(np.ascontiguousarray(value), digest_size=16).hexdigest()
         return (value.shape, value.dtype.str, digest)
     if isinstance(value, (bool, int, float, str, bytes, type(None))):

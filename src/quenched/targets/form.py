@@ -33,6 +33,11 @@ class Moments(NamedTuple):
 class Form(eqx.Module):
     """log p(w) = offset + weight * function(w) + log_prior(w)."""
 
+    @property
+    def learned(self) -> tuple[str, ...]:
+        """The precisions that `updated` renews."""
+        return ()
+
     @abstractmethod
     def weight(self, hyper: Hyper) -> Array | float:
         """What multiplies the target's function."""
@@ -91,6 +96,10 @@ class ExactKLForm(Form):
     learn_prior: bool = eqx.field(static=True)
     n_targets: int | None = eqx.field(static=True, default=None)
     learn_noise: bool = eqx.field(static=True, default=False)
+
+    @property
+    def learned(self):
+        return ("prior_precision",) * self.learn_prior + ("noise_precision",) * self.learn_noise
 
     def weight(self, hyper):
         return 1.0 if self.n_targets is None else hyper.noise_precision

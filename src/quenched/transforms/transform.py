@@ -5,6 +5,7 @@ log |d natural / d real| at a point of the real line: what must be added to a lo
 that it is a density on the real line.
 """
 
+import math
 from abc import abstractmethod
 
 import equinox as eqx
@@ -76,8 +77,11 @@ class Interval(Transform):
     upper: float
 
     def __check_init__(self):
-        if not self.lower < self.upper:
-            raise ValueError(f"interval({self.lower}, {self.upper}): the lower end must be below the upper end.")
+        if not -math.inf < self.lower < self.upper < math.inf:
+            raise ValueError(
+                f"interval({self.lower}, {self.upper}): both ends must be finite, the lower below the upper; "
+                "a parameter with one bound is a shifted `positive`."
+            )
 
     def to_natural(self, real):
         # The convex combination keeps both ends: lower + width * 1 may round to beyond upper.

@@ -1,0 +1,42 @@
+"""The command line: `quenched fit`, `quenched datasets`.
+
+A command is a module with `add_parser(commands)`, which names the function that runs it. That function returns the exit
+code: 0 done, 1 a fit that did not converge (what it reached is saved), 2 misuse, 130 interrupted. Whatever is slow to
+import is imported when a command runs, not before.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from quenched.cli import datasets, fit
+from quenched.cli.misuse import Misuse
+
+_COMMANDS = (fit, datasets)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except Misuse as error:
+        print(f"quenched: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nquenched: interrupted before anything was reached", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="quenched",
+        description="Bayesian inference with frozen draws: the best Gaussian posterior, a bound on the log evidence, "
+        "and how far to trust them.",
+    )
+    parser.add_argument("--version", action="version", version=f"quenched {version('quenched')}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in _COMMANDS:
+        command.add_parser(commands)
+    return parser

@@ -1,0 +1,69 @@
+"""`quenched datasets list` and `quenched datasets fetch NAME`."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from quenched.cli.misuse import Misuse
+
+if TYPE_CHECKING:
+    from quenched.datasets import Row
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser("datasets", help="list and fetch the datasets of the paper's experiments")
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    listing = actions.add_parser("list", help="what there is, and what is on this machine")
+    listing.set_defaults(run=show)
+    fetching = actions.add_parser("fetch", help="download one, or all, and check every file")
+    fetching.add_argument("name", metavar="NAME", help="of a dataset, or `all`")
+    fetching.set_defaults(run=fetch)
+
+
+def show(options: argparse.Namespace) -> int:
+    """Print the catalogue."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from quenched.datasets import DatasetError, table
+
+    try:
+        rows = table()
+    except DatasetError as error:
+        raise Misuse(str(error)) from error
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    shown.add_column("name", no_wrap=True)
+    for heading in ("rows", "features", "classes", "size"):
+        shown.add_column(heading, justify="right", no_wrap=True)
+    shown.add_column("where", no_wrap=True)
+    shown.add_column("what")
+    for row in rows:
+        shown.add_row(*_cells(row))
+    Console().print(shown)
+    return 0
+
+
+def _cells(row: "Row") -> list[str]:
+    counts = ["" if count is None else str(count) for count in (row.rows, row.features, row.classes)]
+    return [row.name, *counts, _size(row.size), row.where, row.description]
+
+
+def _size(count: int) -> str:
+    amount, units = float(count), ["bytes", "kB", "MB", "GB"]
+    while amount >= 1000 and len(units) > 1:
+        amount, units = amount / 1000, units[1:]
+    return f"{amount:.3g} {units[0]}"
+
+
+def fetch(options: argparse.Namespace) -> int:
+    """Bring the files of a dataset to this machine and say where they are."""
+    from quenched import datasets
+
+    for name in datasets.names() if options.name == "all" else (options.name,):
+        try:
+            paths = datasets.fetch(name)
+        except (ValueError, datasets.DatasetError, ImportError) as error:
+            raise Misuse(str(error)) from error
+        folders = sorted({str(path.parent) for path in paths})
+        files = "1 file" if len(paths) == 1 else f"{len(paths)} files"
+        print(f"{name}: {files} in {', '.join(folders)}")
+    return 0

@@ -1,0 +1,170 @@
+"""`quenched fit MODEL.py`: fit a log density that is written in a file."""
+
+import argparse
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from quenched.cli.misuse import Misuse, blame
+
+if TYPE_CHECKING:
+    from quenched.cli.model import Model
+    from quenched.result import Fit
+
+_DESCRIPTION = """\
+Fit the log density that a Python file defines. The file gives
+
+  log_density(parameters[, data])   in JAX, in natural units, up to a constant
+  start                             an array or a pytree of arrays: where to begin
+
+and may give `transforms`, `data` and `hyper`. The result is saved as OUT/MODEL.npz (read it with quenched.load) and
+described in OUT/MODEL.html."""
+
+_EPILOG = """\
+exit code: 0 converged, 1 not converged (what was reached is saved), 2 misuse, 130 interrupted
+
+example: quenched fit examples/eight_schools.py --family diagonal --out out"""
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "fit",
+        help="fit a log density that is written in a file",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("model", metavar="MODEL.py[:name]", help="the file, and what in it to fit if not log_density")
+    add("--family", choices=("full", "diagonal", "blocks"), default="full", help="of Gaussians; blocks: one per array")
+    add("--draws", type=int, metavar="N", help="fix the number of draws; grown until they suffice otherwise")
+    add("--max-draws", type=int, metavar="N", help="where growth ends")
+    add("--tolerance", type=float, metavar="NATS", help="gap that is accepted")
+    add("--seed", type=int, default=0, help="of the draws (%(default)s)")
+    add("--starts", type=int, default=1, metavar="N", help="starting points to try (%(default)s)")
+    add("--method", choices=("joint", "alternating"), default="joint", help="alternating: Algorithm 1 of the paper")
+    add("--max-seconds", type=float, metavar="S", help="stop after this time and keep what was reached")
+    add("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for result and report (%(default)s)")
+    add("--resume", action="store_true", help="begin from the result in the folder")
+    add("--quiet", action="store_true", help="say only the verdict and where the files are")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Fit, print, save, report."""
+    from quenched.cli.model import read_model
+
+    model = read_model(options.model)
+    result_path = options.out / f"{model.label}.npz"
+    _make_folder(options.out)
+    start = _saved(model, result_path) if options.resume else model.start
+    if not options.quiet:
+        print(f"Fitting {model.name} of {model.path}\n", flush=True)
+    with _plain_warnings():
+        fit = _fit(model, start, options, result_path)
+    if not fit.history:
+        print(f"quenched: {fit.verdict}\nNothing was reached, so nothing was saved.", file=sys.stderr)
+        return 1
+    _print(fit, options.quiet)
+    _keep(fit, model, result_path)
+    if fit.status == "interrupted":
+        return 130
+    return 0 if fit.converged else 1
+
+
+def _fit(model: "Model", start: Any, options: argparse.Namespace, checkpoint: Path) -> "Fit":
+    from quenched.families import Blocks
+    from quenched.fitting import Alternating, Joint, fit
+
+    try:
+        return fit(
+            model.log_density,
+            start,
+            data=model.data,
+            transforms=None if options.resume else model.transforms,
+            hyper=None if options.resume else model.hyper,
+            family=Blocks() if options.family == "blocks" else options.family,
+            draws=options.draws,
+            method=Alternating() if options.method == "alternating" else Joint(),
+            seed=options.seed,
+            max_draws=options.max_draws,
+            tolerance=options.tolerance,
+            starts=options.starts,
+            max_seconds=options.max_seconds,
+            checkpoint=checkpoint,
+            throw=False,
+            progress=not options.quiet,
+        )
+    except Exception as error:
+        where = blame(error, model.path)
+        if where is None and not isinstance(error, (ValueError, OSError)):
+            raise  # a fault of ours: the traceback is what helps
+        raise Misuse(where or str(error)) from error
+
+
+def _saved(model: "Model", path: Path) -> "Fit":
+    """The earlier result, in the space of the model as it is now."""
+    from dataclasses import replace
+
+    from quenched.storage import load
+    from quenched.transforms import describe_space
+
+    if not path.exists():
+        raise Misuse(f"--resume: {path} does not exist; run without --resume first.")
+    try:
+        saved = load(path)
+        space, _ = describe_space(model.start, model.transforms)
+    except ValueError as error:
+        raise Misuse(str(error)) from error
+    describe = lambda leaves: [(leaf.name, leaf.shape, leaf.transform) for leaf in leaves]
+    if describe(saved.space.leaves) != describe(space.leaves):
+        raise Misuse(
+            f"--resume: {path} holds other parameters than {model.path} now defines "
+            f"({_shapes(saved.space.leaves)} against {_shapes(space.leaves)}); run without --resume."
+        )
+    return replace(saved, space=space)
+
+
+def _shapes(leaves: Any) -> str:
+    return ", ".join(f"{leaf.name} {leaf.shape} {leaf.transform.describe()}" for leaf in leaves)
+
+
+def _print(fit: "Fit", quiet: bool) -> None:
+    from rich.console import Console
+
+    from quenched.summary import print_summary
+
+    if quiet:
+        print(fit.verdict)
+    else:
+        print_summary(fit, Console())
+
+
+def _keep(fit: "Fit", model: "Model", path: Path) -> None:
+    """Save and describe what was reached."""
+    from quenched.report import write_report
+
+    try:
+        fit.save(path)
+        report = write_report(fit, path.with_name(f"{model.label}.html"), title=model.label)
+    except OSError as error:
+        raise Misuse(f"--out {path.parent}: {error}") from error
+    print(f"\nresult  {path}\nreport  {report}")
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Misuse(f"--out {folder}: cannot make this folder ({error.strerror}).") from error
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Warnings as one line without the place in our code."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *place, **more: print(f"quenched: warning: {message}", file=sys.stderr)
+        yield

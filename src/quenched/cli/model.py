@@ -1,0 +1,138 @@
+"""A model file: Python that defines `log_density`, `start`, and what else a fit may take."""
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from quenched.cli.misuse import Misuse, blame
+from quenched.targets import Target
+
+_EXAMPLES = {
+    "log_density": "def log_density(parameters):\n        return -0.5 * jnp.sum(parameters**2)",
+    "start": 'start = {"mu": 0.0, "weights": np.zeros(3)}  # an array or a pytree of arrays\n'
+    "    # of the shapes that log_density takes",
+    "data": 'data = {"x": np.array([0.0, 1.0]), "y": np.array([0.1, 0.9])}\n    # any pytree of arrays',
+}
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a model file says."""
+
+    path: Path
+    name: str  # of the log density
+    log_density: Any
+    start: Any
+    transforms: Any = None
+    data: Any = None
+    hyper: Any = None
+
+    @property
+    def label(self) -> str:
+        """Of the files a fit writes."""
+        return self.path.stem if self.name == "log_density" else f"{self.path.stem}-{self.name}"
+
+
+def read_model(reference: str) -> Model:
+    """Run the file named by `MODEL.py` or `MODEL.py:name` and collect what it defines.
+
+    Raises
+    ------
+    Misuse
+        When the file is missing, fails, or lacks something.
+    """
+    path, name = _split(reference)
+    module = _run(path)
+    if not hasattr(module, name):
+        raise Misuse(f"{path} defines no `{name}`{_others(module, path)}. {_add('log_density')}")
+    if not hasattr(module, "start"):
+        raise Misuse(f"{path} defines no `start`, where the fit begins. {_add('start')}")
+    optional = {key: getattr(module, key, None) for key in ("transforms", "data", "hyper")}
+    return _match_arguments(Model(path, name, getattr(module, name), module.start, **optional))
+
+
+def _add(missing: str) -> str:
+    return f"Add it, for example:\n\n    {_EXAMPLES[missing]}"
+
+
+def _split(reference: str) -> tuple[Path, str]:
+    before, colon, after = reference.rpartition(":")
+    path, name = (Path(before), after) if colon and after.isidentifier() else (Path(reference), "log_density")
+    if path.is_dir():
+        raise Misuse(f"{path} is a folder; name a Python file in it.")
+    if not path.exists():
+        raise Misuse(f"{path}: there is no such file.")
+    if path.suffix != ".py":
+        raise Misuse(f"{path} is not a Python file; a model is a .py file that defines log_density and start.")
+    return path, name
+
+
+def _run(path: Path) -> ModuleType:
+    name = f"quenched model {path.stem}"  # like no other module's: a model may be called numpy.py
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None  # a .py file always has a loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look themselves up there
+    sys.path.insert(0, str(path.parent.resolve()))  # as `python MODEL.py` does
+    try:
+        spec.loader.exec_module(module)
+    except SystemExit as error:
+        raise Misuse(f"{path} ended the program (exit code {error.code}) instead of defining a model.") from error
+    except Exception as error:
+        raise Misuse(blame(error, path) or f"{path}: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _others(module: ModuleType, path: Path) -> str:
+    """Names in the file that could be meant."""
+    own = [
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, Target) or (inspect.isfunction(value) and value.__module__ == module.__name__)
+    ]
+    return f", but {', '.join(own)}; if one of them is meant, write {path}:{own[0]}" if own else ""
+
+
+def _match_arguments(model: Model) -> Model:
+    """See to it that the log density can be called with what the file gives."""
+    target = model.log_density
+    if isinstance(target, Target) and target.data is not None:
+        return replace(model, data=None)  # a regression brings its own
+    function: Callable[..., Any] = target.function if isinstance(target, Target) else target
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return model  # not a Python function: nothing to see
+    if model.data is not None and not _takes_data(parameters):
+        model = replace(model, data=None)  # the function closes over it
+    if model.data is None and "data" in parameters and parameters["data"].default is inspect.Parameter.empty:
+        raise Misuse(f"{model.name} takes `data`, but {model.path} defines none. {_add('data')}")
+    _try_call(model, function)
+    return model
+
+
+def _takes_data(parameters: Any) -> bool:
+    if "data" in parameters:
+        return True
+    positional = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    starred = any(p.kind is p.VAR_POSITIONAL for p in parameters.values())
+    return starred or any(p.name != "hyper" for p in positional[1:])
+
+
+def _try_call(model: Model, function: Callable[..., Any]) -> None:
+    signature = inspect.signature(function)
+    named = {name for name, p in signature.parameters.items() if p.kind is p.KEYWORD_ONLY}
+    given = [name for name in ("data", "hyper") if getattr(model, name) is not None]
+    positional = ["parameters", *(name for name in given if name not in named)]
+    try:
+        signature.bind(*positional, **{name: name for name in given if name in named})
+    except TypeError as error:
+        raise Misuse(
+            f"{model.name}{signature} in {model.path} cannot be called as "
+            f"{model.name}({', '.join(['parameters', *given])}): {error}."
+        ) from error

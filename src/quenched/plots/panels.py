@@ -1,0 +1,67 @@
+"""Two ways to show marginal posteriors: the density of one number, and intervals along the index of an array.
+
+Both mark the mean, the 50 % interval (strong) and the 95 % interval (faint).
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+
+from quenched.plots.canvas import BLUE, ORANGE, dress, plain_numbers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_BINS = 120
+_SMOOTHING = 3.0  # bins
+_BARS = 60  # intervals drawn one by one; more become a band
+_INTERVALS = (0.025, 0.25, 0.75, 0.975)
+
+
+def draw_density(axes: "Axes", values: np.ndarray) -> None:
+    """A smoothed histogram of samples over all but the far tails."""
+    dress(axes)
+    low, high = np.quantile(values, [0.002, 0.998])
+    low, high = max(values.min(), low - 0.05 * (high - low)), min(values.max(), high + 0.05 * (high - low))
+    if not high - low > 1e-12 * max(abs(low), abs(high)):  # too narrow for its place on the number line
+        low, high = low - 0.5 * max(abs(low), 1e-12), high + 0.5 * max(abs(high), 1e-12)
+    counts, edges = np.histogram(values, bins=_BINS, range=(low, high))
+    curve = gaussian_filter1d(counts.astype(float), _SMOOTHING, mode="nearest")
+    middle = 0.5 * (edges[1:] + edges[:-1])
+    far_left, left, right, far_right = np.quantile(values, _INTERVALS)
+    axes.plot(middle, curve, color=BLUE, lw=1.4)
+    for begin, end, alpha in ((far_left, far_right, 0.15), (left, right, 0.25)):
+        inside = np.linspace(max(begin, middle[0]), min(end, middle[-1]), _BINS)
+        axes.fill_between(inside, np.interp(inside, middle, curve), color=BLUE, alpha=alpha, lw=0)
+    mean = values.mean()
+    axes.plot([mean, mean], [0, np.interp(mean, middle, curve)], color=ORANGE, lw=1.6)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.set_ylim(0, None)
+    _few_ticks(axes.xaxis)
+
+
+def draw_intervals(axes: "Axes", values: np.ndarray) -> None:
+    """Samples (n, numbers) as means with intervals, one number beside the other."""
+    dress(axes, xlabel="index")
+    far_left, left, right, far_right = np.quantile(values, _INTERVALS, axis=0)
+    mean, index = values.mean(axis=0), np.arange(values.shape[1])
+    if len(index) <= _BARS:
+        axes.vlines(index, far_left, far_right, color=BLUE, lw=1, alpha=0.6)
+        axes.vlines(index, left, right, color=BLUE, lw=2.6)
+        axes.plot(index, mean, "o", color=ORANGE, markersize=2.6)
+    else:
+        axes.fill_between(index, far_left, far_right, color=BLUE, alpha=0.18, lw=0)
+        axes.fill_between(index, left, right, color=BLUE, alpha=0.4, lw=0)
+        axes.plot(index, mean, color=ORANGE, lw=0.8)
+    axes.set_xlim(-0.7, len(index) - 0.3)
+    _few_ticks(axes.xaxis, integer=True)
+    _few_ticks(axes.yaxis)
+
+
+def _few_ticks(axis: Any, integer: bool = False) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    plain_numbers(axis)
+    axis.set_major_locator(MaxNLocator(4, integer=integer))

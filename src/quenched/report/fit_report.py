@@ -1,0 +1,136 @@
+"""The report of a fit: the verdict first, then the numbers, the figures, and how they came about."""
+
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from quenched.plots import plot_marginals, plot_monitor
+from quenched.report.markup import Level, Markup, facts, figure, table, verdict
+from quenched.report.page import Document
+from quenched.result import Fit, Status
+
+_ROWS = 500  # of the summary; a page with more is slow and read by nobody
+
+
+def write_report(fit: Fit, path: str | Path, title: str = "Fit") -> Path:
+    """Write the report of a fit as one HTML file and return its path."""
+    return fit_report(fit, title).write(path)
+
+
+def fit_report(fit: Fit, title: str = "Fit") -> Document:
+    """The report as a page that can still grow. Without matplotlib it has no figures and says so."""
+    family, numbers = fit.settings.get("family", "Gaussian"), fit.posterior.dim
+    page = Document(
+        title,
+        subtitle=f"{family} Gaussian posterior over {numbers} {'number' if numbers == 1 else 'numbers'}",
+        footer=f"Written by quenched {version('quenched')}. Bounds are in nats.",
+    )
+    page = page.section("", verdict(_level(fit), _headline(fit), fit.verdict))
+    page = page.section("The bound on the log evidence", _bounds(fit), *_monitor(fit))
+    page = page.section("Posterior", *_posterior(fit))
+    if fit.hyper is not None:
+        page = page.section("Hyperparameters", *_hyper(fit))
+    if len(fit.optima) > 1:
+        page = page.section("Optima", _optima(fit))
+    if fit.history:
+        page = page.section("Rounds", _history(fit))
+    return page.section("How it was made", _settings(fit))
+
+
+def _level(fit: Fit) -> Level:
+    if fit.status in (Status.NOT_FINITE, Status.NO_ASCENT) or fit.overfits:
+        return "bad"
+    return "good" if fit.converged and not _needs_more_draws(fit) else "caution"
+
+
+def _needs_more_draws(fit: Fit) -> bool:
+    return bool(fit.gap > fit.settings["tolerance"] + 2.0 * fit.check_error)
+
+
+def _headline(fit: Fit) -> str:
+    if fit.status in (Status.NOT_FINITE, Status.NO_ASCENT):
+        return "The fit failed"
+    if fit.overfits:
+        return "Overfitting to the draws"
+    if not fit.converged:
+        return "Not converged"
+    return "Converged, but with few draws" if _needs_more_draws(fit) else "Converged, and the draws suffice"
+
+
+def _bounds(fit: Fit) -> Markup:
+    if not np.isfinite(fit.gap):
+        return facts([("bound", "not reached")])
+    return facts(
+        [
+            ("bound", f"{fit.bound:.4f}, on {fit.n_draws} {fit.settings['draws']} draws"),
+            ("check bound", f"{fit.check_bound:.4f} ± {fit.check_error:.4f}, on fresh draws"),
+            ("gap", f"{fit.gap:.4f}, where {fit.settings['tolerance']:.2g} is tolerated"),
+        ]
+    )
+
+
+def _monitor(fit: Fit) -> Iterator[Any]:
+    try:
+        drawn = plot_monitor(fit).figure
+    except ImportError as error:
+        yield f"No figures here. {error}"
+        return
+    yield figure(drawn, "The bound is optimistic by the gap to its value on draws that were never trained on.")
+
+
+def _posterior(fit: Fit) -> Iterator[Any]:
+    rows = fit.summary()
+    yield table(
+        ["parameter", "mean", "standard deviation"],
+        [(row["name"], row["mean"], row["sd"]) for row in rows[:_ROWS]],
+        caption="In natural units.",
+    )
+    if len(rows) > _ROWS:
+        yield f"{len(rows) - _ROWS} more numbers are in the saved fit."
+    try:
+        yield figure(plot_marginals(fit), "Marginal posteriors in natural units.")
+    except ImportError:
+        return
+
+
+def _hyper(fit: Fit) -> Iterator[Markup]:
+    named = jax.tree_util.tree_flatten_with_path(fit.hyper)[0]
+    rows = []
+    for path, value in named:
+        name = jax.tree_util.keystr(path, simple=True, separator=".") or "hyper"
+        array = np.asarray(value)
+        for index in np.ndindex(array.shape):
+            rows.append((name + (f"[{','.join(map(str, index))}]" if index else ""), float(array[index])))
+    yield table(["hyperparameter", "value"], rows[:_ROWS])
+
+
+def _optima(fit: Fit) -> Markup:
+    return table(["bound", "reached from"], [(f"{o.bound:.4f}", f"{o.n_starts} starts") for o in fit.optima])
+
+
+def _history(fit: Fit) -> Markup:
+    return table(
+        ["round", "draws", "bound", "check bound", "gap", "gradient evaluations"],
+        [
+            (
+                number,
+                entry.n_draws,
+                f"{entry.bound:.4f}",
+                f"{entry.check_bound:.4f} ± {entry.check_error:.4f}",
+                f"{entry.bound - entry.check_bound:.4f}",
+                entry.n_evaluations,
+            )
+            for number, entry in enumerate(fit.history, start=1)
+        ],
+    )
+
+
+def _settings(fit: Fit) -> Markup:
+    chosen = {name: value for name, value in fit.settings.items() if name != "versions"}
+    versions = ", ".join(f"{name} {number}" for name, number in fit.settings.get("versions", {}).items())
+    work = f"{fit.n_evaluations} gradient evaluations, {fit.n_objective_evaluations} of the bound, {fit.seconds:.2f} s"
+    return facts([("status", str(fit.status)), *chosen.items(), ("work", work), ("versions", versions)])

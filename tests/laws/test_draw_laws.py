@@ -1,0 +1,174 @@
+"""What frozen draws promise."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import quenched as qd
+import registry
+from quenched.draws import make, smallest
+
+kinds = st.sampled_from(sorted(registry.DRAWS))
+dims = st.integers(1, 12)
+seeds = st.integers(0, 2**31)
+
+
+def even(n):
+    return n + n % 2
+
+
+def partitions(dim):
+    """Ways to cut 0..dim-1 into groups, in any order."""
+    return st.permutations(range(dim)).flatmap(
+        lambda order: st.lists(st.integers(1, 4), min_size=dim, max_size=dim).map(lambda sizes: cut(order, sizes))
+    )
+
+
+def cut(order, sizes):
+    ends = np.minimum(np.cumsum(sizes), len(order))
+    return tuple(tuple(order[a:b]) for a, b in zip([0, *ends], ends, strict=False) if b > a)
+
+
+@registry.law
+@given(dims, st.integers(0, 9), seeds)
+def test_matched_draws_have_exact_moments(dim, more, seed):
+    """From the smallest number on: mean 0 and covariance I, and every draw with its mirror image."""
+    points = qd.matched(2 * (dim + more), dim, seed).points
+    np.testing.assert_allclose(points.mean(axis=0), 0.0, atol=1e-14)
+    np.testing.assert_allclose(points.T @ points / len(points), np.eye(dim), atol=1e-12)
+    half = len(points) // 2
+    np.testing.assert_array_equal(points[half:], -points[:half])
+
+
+@registry.law
+@given(st.data(), st.integers(2, 10), seeds)
+def test_groups_are_matched_within(data, dim, seed):
+    groups = data.draw(partitions(dim))
+    n = 2 * max(map(len, groups))
+    draws = qd.matched(n, dim, seed, groups=groups)
+    assert draws.groups == groups
+    for group in groups:
+        part = draws.points[:, list(group)]
+        np.testing.assert_allclose(part.T @ part / n, np.eye(len(group)), atol=1e-12)
+
+
+@registry.law
+@given(dims, st.integers(1, 40), seeds)
+def test_antithetic_draws_are_mirrored(dim, half, seed):
+    points = qd.antithetic(2 * half, dim, seed).points
+    np.testing.assert_array_equal(points[half:], -points[:half])
+    np.testing.assert_array_equal(points[:half], qd.iid(half, dim, seed).points)
+
+
+@registry.law
+@given(kinds, dims, st.integers(1, 20), seeds)
+def test_same_seed_same_bits(kind, dim, more, seed):
+    n = even(smallest(kind, dim) + more)
+    first, second = (registry.DRAWS[kind](n, dim, seed) for _ in range(2))
+    assert first.points.tobytes() == second.points.tobytes()
+    assert (first.kind, first.seed, first.n, first.dim) == (kind, seed, n, dim)
+    other = registry.DRAWS[kind](n, dim, seed + 1)
+    assert first.points.tobytes() != other.points.tobytes()
+
+
+@registry.law
+@given(st.sampled_from(["iid", "sobol"]), dims, st.integers(1, 20), st.integers(1, 30), seeds)
+def test_growth_keeps_plain_draws_as_a_prefix(kind, dim, n, more, seed):
+    draws = registry.DRAWS[kind](n, dim, seed)
+    np.testing.assert_array_equal(draws.grow(n + more).points[:n], draws.points)
+
+
+@registry.law
+@given(dims, st.integers(1, 20), st.integers(1, 30), seeds)
+def test_growth_keeps_mirrored_draws_and_their_images(dim, half, more, seed):
+    """The raw half is the prefix; the images follow the whole of it."""
+    grown = qd.antithetic(2 * half, dim, seed).grow(2 * (half + more)).points
+    np.testing.assert_array_equal(grown[:half], qd.antithetic(2 * half, dim, seed).points[:half])
+
+
+@registry.law
+@given(dims, st.integers(0, 6), st.integers(1, 10), seeds)
+def test_growth_matches_the_whole_set_again(dim, extra, more, seed):
+    """The raw draws are kept, not the whitened ones: growing equals asking for that many at once."""
+    small, n = qd.matched(2 * (dim + extra), dim, seed), 2 * (dim + extra + more)
+    grown = small.grow(n)
+    np.testing.assert_array_equal(grown.points, qd.matched(n, dim, seed).points)
+    # Undoing the whitening of both sets gives raw draws with a common prefix.
+    raw = np.random.default_rng(seed).standard_normal((n // 2, dim))
+    for draws in (small, grown):
+        half = draws.n // 2
+        gram = raw[:half].T @ raw[:half] / half
+        values, vectors = np.linalg.eigh(gram)
+        whitened = raw[:half] @ (vectors / np.sqrt(values)) @ vectors.T
+        np.testing.assert_allclose(draws.points[:half], whitened, rtol=1e-6, atol=1e-6)
+
+
+@registry.law
+@given(st.data(), st.integers(2, 8), seeds)
+def test_growth_keeps_groups(data, dim, seed):
+    groups = data.draw(partitions(dim))
+    grown = qd.matched(2 * dim, dim, seed, groups=groups).grow(4 * dim)
+    np.testing.assert_array_equal(grown.points, qd.matched(4 * dim, dim, seed, groups=groups).points)
+
+
+@pytest.mark.parametrize("kind", sorted(registry.DRAWS))
+@pytest.mark.parametrize("dim", [1, 3, 20])
+def test_too_few_draws_name_the_smallest_number_that_works(kind, dim):
+    least = smallest(kind, dim)
+    assert registry.DRAWS[kind](least, dim).n == least
+    for n in {least - 1, least // 2} - {0, least}:
+        with pytest.raises(ValueError, match=rf"n={n}:.*at least {least} draws"):
+            registry.DRAWS[kind](n, dim)
+
+
+@pytest.mark.parametrize("kind", ["antithetic", "matched"])
+def test_mirrored_draws_come_in_pairs(kind):
+    with pytest.raises(ValueError, match="n=9:.*even number"):
+        registry.DRAWS[kind](9, 2)
+
+
+def test_groups_need_fewer_draws_and_say_how_many():
+    groups = ((0, 1), (2, 3), (4,))
+    assert qd.matched(4, 5, groups=groups).n == 4
+    with pytest.raises(ValueError, match="groups of up to 2 coordinates need at least 4 draws"):
+        qd.matched(2, 5, groups=groups)
+
+
+def test_draws_do_not_shrink():
+    with pytest.raises(ValueError, match="n=4: draws grow, and there are 8 already"):
+        qd.iid(8, 2).grow(4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("iid", 0, 2), "n=0"),
+        (("iid", 4.0, 2), "n=4.0"),
+        (("iid", True, 2), "n=True"),
+        (("iid", 4, 0), "dim=0"),
+        (("iid", 4, 2, -1), "seed=-1"),
+        (("random", 4, 2), "use one of iid, antithetic, sobol, matched"),
+    ],
+)
+def test_bad_numbers_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        make(*arguments)
+
+
+@pytest.mark.parametrize("kind", sorted(registry.DRAWS))
+def test_every_kind_is_standard_normal(kind):
+    points = registry.DRAWS[kind](4096, 2, seed=1).points
+    for column in points.T:
+        assert stats.kstest(column, "norm").pvalue > 1e-3
+    assert abs(np.corrcoef(points.T)[0, 1]) < 0.06
+
+
+def test_sobol_draws_are_more_even_than_independent_ones():
+    """The mean of a smooth function has a far smaller error than 1 / sqrt(n)."""
+    errors = {
+        kind: np.std([np.mean(np.cos(registry.DRAWS[kind](256, 2, seed=seed).points.sum(axis=1))) for seed in range(20)])
+        for kind in ("iid", "sobol")
+    }
+    assert errors["sobol"] < 0.2 * errors["iid"]

@@ -1,0 +1,154 @@
+"""What every transform promises: a bijection with the right volume element, and names people recognise."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import quenched as qd
+import registry
+from quenched.transforms import describe_space
+
+names = st.sampled_from(sorted(registry.TRANSFORMS))
+seeds = st.integers(0, 2**31)
+
+
+def real_point(transform, shape, seed, spread=1.5):
+    return jnp.asarray(spread * np.random.default_rng(seed).standard_normal(transform.real_shape(shape)))
+
+
+@registry.law
+@given(names, seeds)
+def test_round_trip(name, seed):
+    transform, shape = registry.TRANSFORMS[name]
+    point = real_point(transform, shape, seed)
+    natural = transform.to_natural(point)
+    assert natural.shape == shape
+    np.testing.assert_allclose(transform.to_real(natural), point, rtol=1e-8, atol=1e-8)
+
+
+@registry.law
+@given(names, seeds)
+def test_log_jacobian_is_the_volume_element(name, seed):
+    """Against the determinant of the Jacobian by autodiff; a simplex is charted by all parts but the last."""
+    transform, shape = registry.TRANSFORMS[name]
+    point = real_point(transform, shape, seed)
+
+    def chart(flat):
+        natural = transform.to_natural(flat.reshape(point.shape))
+        return natural[..., : point.shape[-1]].reshape(-1)
+
+    jacobian = jax.jacfwd(chart)(point.reshape(-1))
+    log_jacobian = transform.log_jacobian(point)
+    assert log_jacobian.shape == ()
+    np.testing.assert_allclose(log_jacobian, np.linalg.slogdet(jacobian)[1], rtol=1e-8, atol=1e-8)
+
+
+@registry.law
+@given(names, seeds, st.sampled_from([1.0, 20.0, 700.0]))
+def test_natural_values_lie_in_the_support(name, seed, spread):
+    """Even far out, where the exponential over- or underflows, nothing becomes NaN or leaves the closed support."""
+    transform, shape = registry.TRANSFORMS[name]
+    natural = np.asarray(transform.to_natural(real_point(transform, shape, seed, spread)))
+    assert not np.isnan(natural).any()
+    if name == "positive":
+        assert (natural >= 0).all()
+    if name == "interval":
+        assert (natural >= -2.0).all()
+        assert (natural <= 0.5).all()
+    if name.startswith("ordered"):
+        assert (natural[..., 1:] >= natural[..., :-1]).all()
+    if name.startswith("simplex"):
+        assert (natural >= 0).all()
+        np.testing.assert_allclose(natural.sum(axis=-1), 1.0, rtol=1e-12)
+
+
+@registry.law
+@given(names, seeds)
+def test_log_jacobian_is_finite_and_smooth_far_out(name, seed):
+    transform, shape = registry.TRANSFORMS[name]
+    value, gradient = jax.value_and_grad(transform.log_jacobian)(real_point(transform, shape, seed, 100.0))
+    assert np.isfinite(value)
+    assert np.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("parts", [2, 3, 7])
+def test_the_centre_of_the_simplex_is_zero(parts):
+    np.testing.assert_allclose(qd.simplex.to_natural(jnp.zeros(parts - 1)), 1 / parts, rtol=1e-14)
+
+
+@registry.law
+@given(seeds)
+def test_space_is_the_sum_of_its_leaves(seed):
+    """One vector on the real line stands for a whole pytree; its log-Jacobian adds up."""
+    start = {name: None for name in registry.TRANSFORMS}
+    transforms = {}
+    for name, (transform, shape) in registry.TRANSFORMS.items():
+        start[name] = np.asarray(transform.to_natural(real_point(transform, shape, seed)))
+        transforms[name] = transform
+    space, vector = describe_space(start, transforms)
+    assert vector.shape == (space.dim,) == (sum(space.sizes),)
+    natural = space.to_natural(jnp.asarray(vector))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10), natural, start)
+    np.testing.assert_allclose(space.to_real(start), vector, rtol=1e-12)
+    terms = [leaf.transform.log_jacobian(jnp.asarray(start_on_real_line(leaf, start))) for leaf in space.leaves]
+    np.testing.assert_allclose(space.log_jacobian(jnp.asarray(vector)), sum(terms), rtol=1e-10)
+    assert len(space.coordinate_names()) == space.dim
+
+
+def start_on_real_line(leaf, start):
+    return leaf.transform.to_real(jnp.asarray(start[leaf.name]))
+
+
+def test_coordinates_have_names_people_recognise():
+    start = {"tau": 1.0, "theta": np.ones(2), "inner": {"w": np.ones((2, 1))}, "list": [0.5, 0.5]}
+    space, _ = describe_space(start, {"tau": qd.positive})
+    assert space.coordinate_names() == ["inner.w[0,0]", "inner.w[1,0]", "list.0", "list.1", "tau", "theta[0]", "theta[1]"]
+    assert describe_space(np.ones(2))[0].coordinate_names() == ["parameters[0]", "parameters[1]"]
+
+
+def test_one_transform_serves_all_leaves_and_a_missing_key_is_real():
+    start = {"a": 1.0, "b": {"c": 2.0, "d": 3.0}}
+    everywhere, _ = describe_space(start, qd.positive)
+    assert [leaf.transform for leaf in everywhere.leaves] == [qd.positive] * 3
+    partly, _ = describe_space(start, {"b": qd.positive})
+    assert [leaf.transform for leaf in partly.leaves] == [qd.real, qd.positive, qd.positive]
+    none, _ = describe_space(start, {"a": None})
+    assert not none.constrained
+    assert partly.constrained
+
+
+@pytest.mark.parametrize(
+    ("transform", "value", "needs"),
+    [
+        (qd.positive, 0.0, "greater than 0"),
+        (qd.positive, [1.0, -1.0], "greater than 0"),
+        (qd.interval(0, 1), 1.0, r"between 0.0 and 1.0"),
+        (qd.interval(0, 1), 1.5, r"between 0.0 and 1.0"),
+        (qd.ordered, [1.0, 1.0], "increasing along the last axis"),
+        (qd.simplex, [0.5, 0.6], "summing to 1"),
+        (qd.simplex, [1.5, -0.5], "positive and summing to 1"),
+    ],
+)
+def test_a_start_outside_the_support_is_named(transform, value, needs):
+    with pytest.raises(ValueError, match=rf"start: rate = .*outside its support.*{needs}"):
+        describe_space({"rate": np.asarray(value), "other": 0.5}, {"rate": transform})
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: qd.interval(1.0, 1.0), r"interval\(1.0, 1.0\).*lower below the upper"),
+        (lambda: qd.interval(0.0, np.inf), r"interval\(0.0, inf\): both ends must be finite"),
+        (lambda: qd.interval(np.nan, 1.0), "both ends must be finite"),
+        (lambda: describe_space({"a": 1.0}, {"a": qd.ordered}), "ordered applies to arrays"),
+        (lambda: describe_space({"a": np.ones(1)}, {"a": qd.simplex}), "simplex needs at least two parts"),
+        (lambda: describe_space({"a": 1.0}, {"b": qd.positive}), r"no parameter is called 'b'; start has \['a'\]"),
+        (lambda: describe_space({"a": 1.0}, {"a": "positive"}), "transforms: a = 'positive' is not a transform"),
+    ],
+)
+def test_misuse_of_transforms_is_explained(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,80 @@
+"""Name -> constructor of everything there are several of: the laws run over these."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import jax
+import numpy as np
+from hypothesis import settings
+
+import quenched as qd
+from quenched.families import Diagonal, Family, Full, Gaussian
+from quenched.optimise import LBFGS, Minimiser, ScaledConjugateGradients
+
+law = settings(max_examples=15, deadline=None, derandomize=True, database=None)
+
+DRAWS: dict[str, Callable[..., qd.Draws]] = {
+    "iid": qd.iid,
+    "antithetic": qd.antithetic,
+    "sobol": qd.sobol,
+    "matched": qd.matched,
+}
+
+
+def halves(dim: int) -> Family:
+    """Blocks of two sizes, if there are coordinates for them."""
+    first = (dim + 1) // 2
+    return qd.Blocks([first, dim - first] if dim > first else [first])
+
+
+FAMILIES: dict[str, Callable[[int], Family]] = {
+    "full": lambda dim: Full(),
+    "diagonal": lambda dim: Diagonal(),
+    "blocks": halves,
+    "blocks of one": lambda dim: qd.Blocks([1] * dim),
+    "one block": lambda dim: qd.Blocks([dim]),
+}
+
+
+def random_member(family: Family, dim: int, seed: int) -> Gaussian:
+    """A member of the family nearest to a random Gaussian."""
+    generator = np.random.default_rng([seed, dim])
+    root = generator.standard_normal((dim, dim)) / np.sqrt(dim) + np.eye(dim)
+    return family.member(generator.standard_normal(dim), root @ root.T, (dim,))
+
+
+TRANSFORMS: dict[str, tuple[Any, tuple[int, ...]]] = {
+    "real": (qd.real, (3,)),
+    "positive": (qd.positive, (3,)),
+    "interval": (qd.interval(-2.0, 0.5), (2, 2)),
+    "ordered": (qd.ordered, (4,)),
+    "ordered rows": (qd.ordered, (2, 3)),
+    "simplex": (qd.simplex, (4,)),
+    "simplex rows": (qd.simplex, (2, 3)),
+    "simplex of two": (qd.simplex, (2,)),
+}
+
+MINIMISERS: dict[str, Callable[[], Minimiser]] = {
+    "L-BFGS": LBFGS,
+    "scaled conjugate gradients": ScaledConjugateGradients,
+}
+
+
+@cache
+def on_host(log_density: Callable) -> qd.targets.Target:
+    """The same log density as a NumPy function that returns value and gradient."""
+    value_and_grad = jax.jit(jax.value_and_grad(log_density))
+
+    def function(parameters, data):
+        value, gradient = value_and_grad(parameters, data)
+        return float(value), jax.tree.map(np.asarray, gradient)
+
+    return qd.from_value_and_grad(function)
+
+
+EXECUTORS: dict[str, Callable[[Callable], tuple[Any, dict[str, Any]]]] = {
+    "traced": lambda log_density: (log_density, {}),
+    "chunked": lambda log_density: (log_density, {"memory": 60_000}),
+    "host": lambda log_density: (on_host(log_density), {}),
+}
