@@ -31,20 +31,32 @@ class Totals(NamedTuple):
 
 
 class Coordinates(NamedTuple):
-    """Whitened coordinates: the zero vector stands for this posterior and these free hyperparameters."""
+    """Whitened coordinates: the zero vector stands for this posterior and these free hyperparameters.
+
+    The reference whitens the scale. It whitens the mean too, unless its family leaves out correlations that the
+    target has; then `mean_factor`, a dense factor of the target's covariance, does.
+    """
 
     reference: Gaussian
     free: Array
+    mean_factor: Array | None = None
 
     @property
     def size(self) -> int:
-        return sum(int(np.size(leaf)) for leaf in jax.tree.leaves(self))
+        return sum(int(np.size(leaf)) for leaf in jax.tree.leaves((self.reference, self.free)))
 
     def read(self, vector: Array) -> tuple[Gaussian, Array]:
         """The posterior and the free hyperparameters at a vector of coordinates."""
         flat, unravel = ravel_pytree(self.reference)
-        inner = unravel(vector[: flat.size])
-        return self.reference.compose(inner), self.free + vector[flat.size :]
+        inner, free = unravel(vector[: flat.size]), self.free + vector[flat.size :]
+        if self.mean_factor is None:
+            return self.reference.compose(inner), free
+        shift = inner.mean
+        return self.reference.compose(inner.shifted(-shift)).shifted(self.mean_factor @ shift), free
+
+    def moved(self, vector: np.ndarray) -> "Coordinates":
+        """The same kind of coordinates with their origin at a vector of these."""
+        return Coordinates(*read(self, vector), self.mean_factor)
 
 
 class Slope(NamedTuple):

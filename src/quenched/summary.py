@@ -28,7 +28,7 @@ def render(fit: "Fit") -> str:
 
     console = Console(file=io.StringIO(), width=100)
     print_summary(fit, console)
-    return console.file.getvalue().rstrip()  # pyright: ignore
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # pyright: ignore
 
 
 def print_summary(fit: "Fit", console) -> None:
@@ -62,12 +62,12 @@ def describe(fit: "Fit") -> list[tuple[str, str]]:
     facts = [
         ("bound", f"{fit.bound:.4f} nats on {fit.n_draws} {fit.settings['draws']} draws"),
         ("check bound", f"{fit.check_bound:.4f} ± {fit.check_error:.4f} nats on fresh draws"),
-        ("gap", f"{fit.gap:.4f} nats"),
+        ("gap", f"{fit.gap:z.4f} nats"),
         ("status", str(fit.status)),
         (
             "work",
             f"{fit.n_evaluations} gradient evaluations, {fit.n_objective_evaluations} of the bound, "
-            f"{fit.n_rounds} rounds, {fit.seconds:.2f} s",
+            f"{fit.n_rounds} {'round' if fit.n_rounds == 1 else 'rounds'}, {fit.seconds:.2f} s",
         ),
     ]
     if fit.hyper is not None:

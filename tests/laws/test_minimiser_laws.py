@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import optimize
 
 import registry
 from quenched.optimise import LBFGS, ScaledConjugateGradients, minimise
@@ -60,7 +61,7 @@ def test_convex_quadratics_are_solved(name, seed, condition, dim):
     value_and_gradient = lambda x: (np.asarray(0.5 * (x - solution) @ matrix @ (x - solution)), matrix @ (x - solution))
     last = run(registry.MINIMISERS[name](), value_and_gradient, np.zeros(dim))[-1]
     np.testing.assert_allclose(last.position, solution, atol=1e-6)
-    assert not last.stalled
+    assert np.max(np.abs(last.gradient)) <= 1e-8
 
 
 @every_minimiser
@@ -83,18 +84,22 @@ def test_accepted_values_never_rise(name):
     assert states[-1].n_steps == len({float(value) for value in values}) - 1
 
 
-@every_minimiser
-@pytest.mark.parametrize("function", [rosenbrock, barrier])
-def test_numpy_jit_and_vmap_take_the_same_path(name, function):
+def walled(x):
+    """Not a number below zero, and no sum of parts."""
+    return barrier(x) + 5.0 * (x[0] - x[1]) ** 2
+
+
+@pytest.mark.parametrize("minimiser", [LBFGS(memory=4, first_step=30.0), ScaledConjugateGradients()])
+def test_numpy_jit_and_vmap_take_the_same_path(minimiser):
     """The same trials, evaluation by evaluation; a batch is as good as one problem after another."""
-    minimiser = registry.MINIMISERS[name]()
-    starts = np.array([[0.4, 0.3], [0.9, 1.4], [1.1, 0.7]])
-    value_and_grad = jax.value_and_grad(function)
+    starts = np.array([[0.4, 0.3], [0.9, 1.4], [3.0, 2.0]])
+    value_and_grad = jax.jit(jax.value_and_grad(walled))
     step = jax.jit(minimiser.step)
     batched = jax.jit(jax.vmap(minimiser.step))
     traced = [minimiser.init(jnp.asarray(start)) for start in starts]
     batch = jax.vmap(minimiser.init)(jnp.asarray(starts))
-    hosts = [run(minimiser, in_numpy(function), start, most=12) for start in starts]
+    hosts = [run(minimiser, in_numpy(walled), start, most=12) for start in starts]
+    assert any((state.trial <= 0).any() for states in hosts for state in states)
     for turn in range(1, 12):
         batch = batched(batch, *jax.vmap(value_and_grad)(batch.trial))
         for index in range(3):
@@ -110,7 +115,7 @@ def test_numpy_jit_and_vmap_take_the_same_path(name, function):
 
 @every_minimiser
 def test_the_traced_loop_finds_the_minimum_of_a_batch(name):
-    minimiser = registry.MINIMISERS[name]()
+    minimiser = {"L-BFGS": LBFGS(memory=4)}.get(name) or registry.MINIMISERS[name]()
     solutions = jnp.asarray(np.random.default_rng(0).standard_normal((3, 4)))
     matrix, _ = quadratic(0)
 
@@ -281,11 +286,14 @@ def test_a_probe_off_the_domain_tells_nothing():
 # L-BFGS alone.
 
 
-def test_lbfgs_is_exact_on_the_subspace_it_remembers():
-    """With exact line searches it would end in dim steps; with its own it needs few more evaluations."""
-    matrix, solution = quadratic(1, dim=30, condition=30.0)
+@pytest.mark.parametrize("condition", [3.0, 100.0])
+def test_lbfgs_needs_no_more_evaluations_than_scipy(condition):
+    matrix, solution = quadratic(1, dim=30, condition=condition)
     value_and_gradient = lambda x: (np.asarray(0.5 * (x - solution) @ matrix @ (x - solution)), matrix @ (x - solution))
-    assert len(run(LBFGS(memory=10), value_and_gradient, np.zeros(30), tolerance=1e-6)) < 45
+    ours = len(run(LBFGS(memory=10), value_and_gradient, np.zeros(30), tolerance=1e-6)) - 1
+    options = {"maxcor": 10, "gtol": 1e-6, "ftol": 0.0}
+    theirs = optimize.minimize(value_and_gradient, np.zeros(30), jac=True, method="L-BFGS-B", options=options).nfev
+    assert ours <= 1.2 * theirs
 
 
 def test_lbfgs_beside_the_optimum_is_not_fooled_by_rounding():

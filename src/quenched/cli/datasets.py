@@ -8,6 +8,8 @@ from quenched.cli.misuse import Misuse
 if TYPE_CHECKING:
     from quenched.datasets import Row
 
+_WIDE = 110  # characters: below, descriptions would be cut to nothing
+
 
 def add_parser(commands: Any) -> None:
     parser = commands.add_parser("datasets", help="list and fetch the datasets of the paper's experiments")
@@ -30,21 +32,24 @@ def show(options: argparse.Namespace) -> int:
         rows = table()
     except DatasetError as error:
         raise Misuse(str(error)) from error
+    console = Console()
     shown = Table(box=None, pad_edge=False, header_style="bold")
     shown.add_column("name", no_wrap=True)
     for heading in ("rows", "features", "classes", "size"):
         shown.add_column(heading, justify="right", no_wrap=True)
     shown.add_column("where", no_wrap=True)
-    shown.add_column("what")
+    wide = console.width >= _WIDE
+    if wide:
+        shown.add_column("what", no_wrap=True, overflow="ellipsis")
     for row in rows:
-        shown.add_row(*_cells(row))
-    Console().print(shown)
+        shown.add_row(*_cells(row), *([row.description] if wide else []))
+    console.print(shown)
     return 0
 
 
 def _cells(row: "Row") -> list[str]:
     counts = ["" if count is None else str(count) for count in (row.rows, row.features, row.classes)]
-    return [row.name, *counts, _size(row.size), row.where, row.description]
+    return [row.name, *counts, _size(row.size), row.where]
 
 
 def _size(count: int) -> str:

@@ -49,7 +49,8 @@ def read_model(reference: str) -> Model:
     path, name = _split(reference)
     module = _run(path)
     if not hasattr(module, name):
-        raise Misuse(f"{path} defines no `{name}`{_others(module, path)}. {_add('log_density')}")
+        example = f" {_add('log_density')}" if name == "log_density" else ""
+        raise Misuse(f"{path} defines no `{name}`{_others(module, path)}.{example}")
     if not hasattr(module, "start"):
         raise Misuse(f"{path} defines no `start`, where the fit begins. {_add('start')}")
     optional = {key: getattr(module, key, None) for key in ("transforms", "data", "hyper")}
@@ -90,12 +91,11 @@ def _run(path: Path) -> ModuleType:
 
 def _others(module: ModuleType, path: Path) -> str:
     """Names in the file that could be meant."""
-    own = [
-        name
-        for name, value in vars(module).items()
-        if isinstance(value, Target) or (inspect.isfunction(value) and value.__module__ == module.__name__)
-    ]
-    return f", but {', '.join(own)}; if one of them is meant, write {path}:{own[0]}" if own else ""
+    values = vars(module).items()
+    targets = [name for name, value in values if isinstance(value, Target)]
+    functions = [n for n, value in values if inspect.isfunction(value) and value.__module__ == module.__name__]
+    own = targets + functions
+    return f" (it has {', '.join(own)}; to fit {own[0]}, write {path}:{own[0]})" if own else ""
 
 
 def _match_arguments(model: Model) -> Model:

@@ -4,7 +4,7 @@ from quenched.families.blocks import Blocks, BlocksGaussian
 from quenched.families.diagonal import Diagonal, DiagonalGaussian
 from quenched.families.full import Full, FullGaussian
 from quenched.families.gaussian import LOG_TWO_PI, Family, Gaussian
-from quenched.families.precision import positive_definite
+from quenched.families.precision import factor_of_inverse, positive_definite
 
 families: dict[str, Family] = {"full": Full(), "diagonal": Diagonal()}
 
@@ -18,6 +18,7 @@ __all__ = [
     "Full",
     "FullGaussian",
     "Gaussian",
+    "factor_of_inverse",
     "families",
     "positive_definite",
 ]

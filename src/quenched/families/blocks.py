@@ -75,6 +75,13 @@ class BlocksGaussian(Gaussian):
         )
         return BlocksGaussian(stacks, self.places)
 
+    def shifted(self, shift):
+        stacks = tuple(
+            FullGaussian(stack.mean + piece, stack.log_diagonal, stack.lower)
+            for stack, piece in zip(self.stacks, self._gather(shift), strict=True)
+        )
+        return BlocksGaussian(stacks, self.places)
+
     def log_determinant(self):
         return sum((jnp.sum(stack.log_diagonal) for stack in self.stacks), start=jnp.zeros(()))
 

@@ -27,6 +27,9 @@ class DiagonalGaussian(Gaussian):
     def compose(self, inner):
         return DiagonalGaussian(self.mean + jnp.exp(self.log_sd) * inner.mean, self.log_sd + inner.log_sd)
 
+    def shifted(self, shift):
+        return DiagonalGaussian(self.mean + shift, self.log_sd)
+
     def log_determinant(self):
         return jnp.sum(self.log_sd)
 

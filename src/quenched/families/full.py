@@ -36,6 +36,9 @@ class FullGaussian(Gaussian):
         lower = pack(scale @ inner.scale)
         return FullGaussian(self.mean + scale @ inner.mean, self.log_diagonal + inner.log_diagonal, lower)
 
+    def shifted(self, shift):
+        return FullGaussian(self.mean + shift, self.log_diagonal, self.lower)
+
     def log_determinant(self):
         return jnp.sum(self.log_diagonal)
 

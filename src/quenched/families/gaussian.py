@@ -40,6 +40,10 @@ class Gaussian(eqx.Module):
         """The member whose `transform` is this one's after that of `inner`."""
 
     @abstractmethod
+    def shifted(self, shift: Array) -> Self:
+        """The member with its mean moved by a vector."""
+
+    @abstractmethod
     def log_determinant(self) -> Array:
         """log |det scale|."""
 

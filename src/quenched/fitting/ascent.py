@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from quenched.families import Gaussian
+from quenched.families import Gaussian, factor_of_inverse
 from quenched.objective import Coordinates, Objective, Slope, Totals, read
 from quenched.optimise import Minimiser, State
 from quenched.result import Status
@@ -114,14 +114,16 @@ def ascend(
     whiten_every: int,
     active: np.ndarray | None = None,
     known: Totals | None = None,
+    precision: np.ndarray | None = None,
 ) -> Ascent:
     """Ascend in the whitened coordinates of the posterior it starts from, whitening again when it has moved far.
 
-    `active` is zero for coordinates that are held where they are; `known` are totals at the start, if taken already.
+    `active` is zero for coordinates that are held where they are; `known` are totals at the start, if taken already;
+    `precision` is that of the target near its mode, for a family that cannot hold all its correlations.
     """
     noise = objective.problem.noise
     climber = _Climber(objective, minimiser, hyper, active, profile=True)
-    origin = Coordinates(posterior, hyper.free)
+    origin = Coordinates(posterior, hyper.free, None if precision is None else factor_of_inverse(precision))
     climber.stand(origin, np.zeros(origin.size))
     since, status = 0, None
     while status is None:
@@ -135,7 +137,7 @@ def ascend(
         known = None
         since += 1
         if accepted and since >= whiten_every and np.max(np.abs(climber.state.position)) > 0.5:
-            climber.stand(Coordinates(*read(climber.coordinates, climber.state.position)), np.zeros(origin.size))
+            climber.stand(climber.coordinates.moved(climber.state.position), np.zeros(origin.size))
             climber.turn(climber.totals)
             since = 0
         status = _outcome(climber, gradient_tolerance, noise) or watch(climber.bound, objective.n)

@@ -66,6 +66,7 @@ class Joint(Method):
             whiten_every=self.whiten_every,
             watch=watch,
             known=start.totals,
+            precision=start.precision,
         )
 
 

@@ -186,7 +186,7 @@ class _Run:
         ascent = self._ascend(objective, start)
         while ascent.status is Status.CONVERGED and self._too_few() and 2 * self.draws.n <= self.max_draws:
             self.draws = self.draws.grow(2 * self.draws.n)
-            ascent = self._ascend(Objective(problem, self.draws), Start(ascent.posterior, ascent.hyper, ascent.bound))
+            ascent = self._ascend(Objective(problem, self.draws), Start(ascent.posterior, ascent.hyper, ascent.bound, precision=start.precision))
         return self._of(ascent)
 
     def _start(self, objective: Objective, point: np.ndarray, resumed: Fit | None) -> Start:

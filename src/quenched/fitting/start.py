@@ -36,6 +36,7 @@ class Start(NamedTuple):
     bound: float
     totals: Totals | None = None  # on the draws of the fit, when they have been taken
     mode: Mode | None = None
+    precision: np.ndarray | None = None  # of the target near its mode, where the family cannot hold all of it
 
 
 class CannotStart(Exception):
@@ -88,7 +89,9 @@ class Starter:
 
     def at_mode(self, mode: Mode) -> Start:
         """The member of the family that fits the curvature at a mode."""
-        return self._judged(self.family.member(mode.point, mode.precision, self.problem.space.sizes), mode.hyper)
+        sizes = self.problem.space.sizes
+        start = self._judged(self.family.member(mode.point, mode.precision, sizes), mode.hyper)
+        return start._replace(precision=None if self.family.groups(sizes) is None else mode.precision)
 
     def plain(self, point: np.ndarray, scale: float) -> Start:
         """The point with one standard deviation for all."""

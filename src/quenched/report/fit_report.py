@@ -68,7 +68,7 @@ def _bounds(fit: Fit) -> Markup:
         [
             ("bound", f"{fit.bound:.4f}, on {fit.n_draws} {fit.settings['draws']} draws"),
             ("check bound", f"{fit.check_bound:.4f} ± {fit.check_error:.4f}, on fresh draws"),
-            ("gap", f"{fit.gap:.4f}, where {fit.settings['tolerance']:.2g} is tolerated"),
+            ("gap", f"{fit.gap:z.4f}, where {fit.settings['tolerance']:.2g} is tolerated"),
         ]
     )
 
@@ -121,7 +121,7 @@ def _history(fit: Fit) -> Markup:
                 entry.n_draws,
                 f"{entry.bound:.4f}",
                 f"{entry.check_bound:.4f} ± {entry.check_error:.4f}",
-                f"{entry.bound - entry.check_bound:.4f}",
+                f"{entry.bound - entry.check_bound:z.4f}",
                 entry.n_evaluations,
             )
             for number, entry in enumerate(fit.history, start=1)

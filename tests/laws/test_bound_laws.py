@@ -1,0 +1,292 @@
+"""What a fit promises whatever the target: laws of the bound."""
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import problems
+import quenched as qd
+import registry
+
+seeds = st.integers(0, 2**31)
+
+
+# Laws over data: one function each, so that all examples share one trace.
+
+
+def shifted(parameters, data):
+    inner, shift = data
+    return problems.logistic(parameters, inner) + shift
+
+
+def relabelled_gaussian(w, data):
+    inner, order = data
+    return problems.gaussian_log_density(w[order], inner)
+
+
+def relabelled_logistic(w, data):
+    inner, order = data
+    return problems.logistic(w[order], inner)
+
+
+@registry.law
+@given(seeds, st.sampled_from([2, 5]), st.floats(0, 8))
+def test_matched_draws_give_the_exact_posterior_of_a_gaussian(seed, dim, exponent):
+    problem = problems.gaussian(dim, 10.0**exponent, seed)
+    fit = problem.fit(draws=2 * dim, seed=seed)
+    scale = np.sqrt(np.diag(problem.covariance))
+    np.testing.assert_allclose(fit.mean, problem.mean, atol=1e-6 * scale.max(), rtol=1e-6)
+    np.testing.assert_allclose(fit.covariance, problem.covariance, atol=1e-6 * problem.covariance.max())
+    np.testing.assert_allclose(fit.bound, problem.evidence, rtol=1e-6, atol=1e-6)
+
+
+@registry.law
+@given(st.floats(-1e4, 1e4))
+def test_shifting_the_log_density_shifts_the_bound(shift):
+    problem = problems.PROBLEMS["logistic(2)"]
+    plain, moved = (
+        qd.fit(shifted, problem.start, data=(problem.data, amount), draws=32, progress=False) for amount in (0.0, shift)
+    )
+    np.testing.assert_allclose(moved.bound - plain.bound, shift, atol=1e-6)
+    np.testing.assert_allclose(moved.check_bound - plain.check_bound, shift, atol=1e-2)
+    np.testing.assert_allclose(moved.mean, plain.mean, atol=1e-3)
+    np.testing.assert_allclose(moved.covariance, plain.covariance, atol=1e-3)
+
+
+@registry.law
+@given(st.permutations(range(5)), seeds)
+def test_relabelling_parameters_permutes_a_gaussian_posterior(order, seed):
+    problem, order = problems.gaussian(5, 1e4, seed), np.array(order)
+    fit = qd.fit(relabelled_gaussian, np.zeros(5), data=(problem.data, order), draws=10, progress=False)
+    np.testing.assert_allclose(fit.mean[order], problem.mean, atol=1e-6)
+    np.testing.assert_allclose(fit.covariance[np.ix_(order, order)], problem.covariance, atol=1e-6)
+    np.testing.assert_allclose(fit.bound, problem.evidence, atol=1e-6)
+
+
+@registry.law
+@given(st.permutations(range(5)))
+def test_relabelling_parameters_and_draws_permutes_any_diagonal_posterior(order):
+    problem, order = problems.PROBLEMS["logistic(5)"], np.array(order)
+    draws = qd.matched(64, 5, seed=4)
+    moved = qd.Draws("matched", draws.points[:, np.argsort(order)], 4)
+    options = {"family": "diagonal", "progress": False}
+    plain = qd.fit(relabelled_logistic, np.zeros(5), data=(problem.data, np.arange(5)), draws=draws, **options)
+    fit = qd.fit(relabelled_logistic, np.zeros(5), data=(problem.data, order), draws=moved, **options)
+    np.testing.assert_allclose(fit.mean[order], plain.mean, atol=1e-5)
+    np.testing.assert_allclose(fit.sd[order], plain.sd, atol=1e-5)
+    np.testing.assert_allclose(fit.bound, plain.bound, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["logistic(2)", "poisson", "constrained"])
+@pytest.mark.parametrize("family", ["full", "diagonal"])
+def test_the_bound_never_falls_between_rounds(name, family):
+    problem = problems.PROBLEMS[name]
+    method = qd.Alternating(max_rounds=8, steps=3)
+    fit = problem.fit(draws=32, family=family, method=method, check=2)
+    assert fit.n_rounds > 3
+    assert (np.diff(fit.history.bound) >= -1e-10).all()
+    assert fit.history.bound[-1] == fit.bound
+
+
+@pytest.mark.parametrize("name", problems.WITH_EVIDENCE)
+def test_the_check_bound_stays_below_the_evidence(name):
+    fit, problem = problems.fitted(name), problems.PROBLEMS[name]
+    assert fit.converged
+    assert fit.check_bound <= problem.evidence + 4.0 * fit.check_error + 1e-9
+    assert fit.check_bound >= problem.evidence - 2.5  # and is not empty talk
+
+
+@pytest.mark.parametrize("name", ["logistic(2)", "poisson"])
+def test_posteriors_close_to_gaussian_are_found_closely(name):
+    """Against the exact moments by quadrature."""
+    fit, problem = problems.fitted(name), problems.PROBLEMS[name]
+    sds = np.sqrt(np.diag(problem.covariance))
+    assert np.max(np.abs(fit.mean - problem.mean) / sds) < 0.05
+    np.testing.assert_allclose(fit.sd, sds, rtol=0.1)
+    assert problem.evidence - fit.check_bound < 0.05
+
+
+def test_means_and_deviations_are_in_natural_units():
+    """Gamma(5, 2), 4 Beta(4, 3) - 1, Dirichlet(3, 4, 5), two order statistics: their exact moments are known."""
+    fit = problems.fitted("constrained")
+    np.testing.assert_allclose(fit.mean["rate"], 2.5, rtol=0.03)
+    np.testing.assert_allclose(fit.sd["rate"], np.sqrt(5) / 2, rtol=0.1)
+    np.testing.assert_allclose(fit.mean["share"], 4 * 4 / 7 - 1, rtol=0.03)
+    np.testing.assert_allclose(fit.mean["parts"], np.array([3, 4, 5]) / 12, rtol=0.03)
+    np.testing.assert_allclose(fit.mean["parts"].sum(), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(fit.mean["knots"], np.array([-1, 1]) / np.sqrt(np.pi), rtol=0.07)
+    samples = fit.sample(20_000, seed=1)
+    for name, mean in fit.mean.items():
+        np.testing.assert_allclose(samples[name].mean(axis=0), mean, atol=0.03)
+        np.testing.assert_allclose(samples[name].std(axis=0), fit.sd[name], atol=0.03)
+    rates = samples["rate"]
+    assert rates.shape == (20_000,)
+    assert (rates > 0).all()
+
+
+@pytest.mark.parametrize("name", ["gaussian(3, 1000)", "logistic(5)", "constrained", "funnel"])
+def test_traced_chunked_and_host_agree(name, monkeypatch):
+    """The draws at once, cut into chunks that fit a memory limit, and one by one in NumPy: one answer."""
+    problem = problems.PROBLEMS[name]
+    options = {"data": problem.data, "transforms": problem.transforms, "draws": 24, "progress": False}
+    sizes = []
+    remember_sizes(monkeypatch, sizes)
+    fits = {}
+    for executor, prepare in registry.EXECUTORS.items():
+        target, extra = prepare(problem.log_density)
+        sizes.clear()
+        fits[executor] = qd.fit(target, problem.start, **options, **extra)
+        if executor == "chunked":
+            assert 1 <= max(sizes) < 24
+            assert sum(sizes) >= 24
+    for other in ("chunked", "host"):
+        np.testing.assert_allclose(fits[other].bound, fits["traced"].bound, rtol=1e-9, atol=1e-8)
+        np.testing.assert_allclose(fits[other].check_bound, fits["traced"].check_bound, atol=1e-4)
+        sds = np.sqrt(fits["traced"].posterior.variance)
+        away = (fits[other].posterior.mean - fits["traced"].posterior.mean) / sds
+        np.testing.assert_allclose(away, 0.0, atol=1e-4)
+        np.testing.assert_allclose(fits[other].covariance / np.outer(sds, sds), scaled(fits["traced"]), atol=1e-4)
+
+
+def scaled(fit):
+    sds = np.sqrt(fit.posterior.variance)
+    return fit.covariance / np.outer(sds, sds)
+
+
+def remember_sizes(monkeypatch, sizes):
+    """Note how many points are handed to each evaluation of a chunk."""
+    from quenched.execute import Traced
+
+    evaluate = Traced.evaluate
+
+    def noted(self, points, *rest):
+        sizes.append(len(points))
+        return evaluate(self, points, *rest)
+
+    monkeypatch.setattr(Traced, "evaluate", noted)
+
+
+# Save and load.
+
+
+def assert_same(one, other):
+    """Every field equal, to the last bit."""
+    assert type(one.posterior.member) is type(other.posterior.member)
+    for a, b in zip(
+        jax.tree.leaves(one.posterior.member), jax.tree.leaves(other.posterior.member), strict=True
+    ):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(one.covariance, other.covariance)
+    jax.tree.map(np.testing.assert_array_equal, one.mean, other.mean)
+    jax.tree.map(np.testing.assert_array_equal, one.sd, other.sd)
+    jax.tree.map(np.testing.assert_array_equal, one.hyper, other.hyper)
+    for name in ("bound", "check_bound", "check_error", "status", "message", "n_draws", "n_evaluations"):
+        assert getattr(one, name) == getattr(other, name), name
+    for name in ("n_objective_evaluations", "seconds", "settings", "verdict", "space", "n_rounds"):
+        assert getattr(one, name) == getattr(other, name), name
+    assert tuple(one.history) == tuple(other.history)
+    assert len(one.optima) == len(other.optima)
+    for a, b in zip(one.optima, other.optima, strict=True):
+        assert (a.bound, a.n_starts) == (b.bound, b.n_starts)
+        np.testing.assert_array_equal(a.mean, b.mean)
+    assert str(one) == str(other)
+
+
+@pytest.mark.parametrize("family", ["full", "diagonal", "blocks"])
+@pytest.mark.parametrize("name", ["logistic(5)", "constrained"])
+def test_save_then_load_is_equal(name, family, tmp_path):
+    problem = problems.PROBLEMS[name]
+    fit = problem.fit(family=registry.FAMILIES[family](problem.dim), draws=24)
+    path = fit.save(tmp_path / "deep" / "fit.npz")
+    assert_same(fit, qd.load(path))
+    assert [entry.name for entry in path.parent.iterdir()] == ["fit.npz"]  # nothing temporary is left
+
+
+def test_hyperparameters_and_optima_survive_a_file(tmp_path):
+    problem = problems.PROBLEMS["two_peaks"]
+    fit = problem.fit(starts=4, seed=1)
+    assert len(fit.optima) == 2
+    assert_same(fit, qd.load(fit.save(tmp_path / "a.npz")))
+    features = np.random.default_rng(0).standard_normal((20, 2))
+    line = qd.regression(lambda w, x: x @ w["w"], features, features[:, 0] + 0.1 * features[:, 1] ** 2)
+    learned = qd.fit(line, {"w": np.zeros(2)}, progress=False)
+    loaded = qd.load(learned.save(tmp_path / "b.npz"))
+    assert loaded.hyper == learned.hyper
+    assert set(loaded.hyper) == {"prior_precision", "noise_precision"}
+
+
+
+@pytest.mark.parametrize("container", ["named tuple", "ordered dict", "nested"])
+def test_files_keep_the_order_of_containers_that_json_does_not_know(container, tmp_path):
+    """JAX sorts the keys of a dict but not the fields of a named tuple: `slope` must not become `intercept`."""
+    from collections import OrderedDict, namedtuple
+
+    pair = namedtuple("pair", ["slope", "intercept"])
+    read, start = {
+        "named tuple": (lambda p: (p.slope, p.intercept), pair(0.0, 0.0)),
+        "ordered dict": (lambda p: (p["slope"], p["intercept"]), OrderedDict(slope=0.0, intercept=0.0)),
+        "nested": (lambda p: (p["b"][0].slope, p["b"][0].intercept), {"b": [pair(0.0, 0.0)], "a": (0.0, None)}),
+    }[container]
+
+    def log_density(parameters):
+        slope, intercept = read(parameters)
+        rest = sum(leaf**2 for leaf in jax.tree.leaves(parameters))
+        return -0.5 * ((slope - 5.0) ** 2 + (intercept + 7.0) ** 2 / 4.0) - 1e-9 * rest
+
+    fit = qd.fit(log_density, start, progress=False)
+    loaded = qd.load(fit.save(tmp_path / "fit.npz"))
+    assert [row["name"] for row in loaded.summary()] == [row["name"] for row in fit.summary()]
+    means = [float(leaf) for leaf in jax.tree.leaves(loaded.mean)]
+    assert means == [float(leaf) for leaf in jax.tree.leaves(fit.mean)]
+    flat = {jax.tree_util.keystr(path, simple=True): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(loaded.mean)}
+    (slope,) = [value for name, value in flat.items() if name.endswith("slope")]
+    np.testing.assert_allclose(slope, 5.0, atol=1e-5)
+
+
+def test_a_saved_fit_is_readable_without_this_library(tmp_path):
+    import json
+
+    path = problems.fitted("poisson").save(tmp_path / "fit.npz")
+    with np.load(path, allow_pickle=False) as archive:
+        text = json.loads(str(archive["fit.json"]))
+        np.testing.assert_array_equal(archive["posterior.0"], problems.fitted("poisson").posterior.mean)
+    assert text["numbers"]["bound"] == problems.fitted("poisson").bound
+    assert text["settings"]["seed"] == 0
+
+
+# The same bits.
+
+
+def bits(fit):
+    parts = [fit.posterior.mean, fit.posterior.scale, np.array([fit.bound, fit.check_bound, fit.check_error])]
+    return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()
+
+
+@pytest.mark.parametrize("name", ["logistic(5)", "constrained", "eight_schools"])
+def test_same_seed_same_bits(name):
+    problem = problems.PROBLEMS[name]
+    assert bits(problem.fit()) == bits(problems.fitted(name))
+    assert bits(problem.fit(seed=1)) != bits(problems.fitted(name))
+
+
+def test_same_bits_in_two_processes():
+    script = (
+        "import problems; from test_bound_laws import bits;"
+        "print(bits(problems.PROBLEMS['logistic(5)'].fit()), bits(problems.PROBLEMS['funnel'].fit(draws=32, starts=2)))"
+    )
+    here = os.path.dirname(__file__)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([here, os.path.dirname(here)])}
+    outputs = [
+        subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert outputs[0].stdout == outputs[1].stdout
+    assert len(outputs[0].stdout.split()) == 2
+    assert outputs[0].stdout.split()[0] == bits(problems.fitted("logistic(5)"))
