@@ -3,8 +3,8 @@
     quenched fit examples/eight_schools.py
     python examples/eight_schools.py
 
-The effects theta = mu + tau * eta are written through standardised `eta` (non-centred), so that the posterior stays close
-to a Gaussian when tau is small. `tau` must be positive: a transform takes care of it, and of the Jacobian.
+The effects theta = mu + tau * eta are written through standardised `eta` (non-centred), so that the posterior stays
+close to a Gaussian when tau is small. `tau` must be positive: a transform sees to it, and adds the Jacobian.
 """
 
 import numpy as np

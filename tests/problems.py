@@ -192,13 +192,15 @@ def funnel_problem() -> Problem:
 
 
 def two_peaks(w, data):
-    """An even mixture of unit Gaussians around ± data["centre"]."""
+    """A mixture of unit Gaussians: four fifths around data["centre"], one fifth around minus that."""
     each = jnp.stack([jnp.sum(norm.logpdf(w, centre)) for centre in (data["centre"], -data["centre"])])
-    return logsumexp(each) - jnp.log(2.0)
+    return logsumexp(each + np.log([0.8, 0.2]))
 
 
 def two_peaks_problem(distance: float = 8.0) -> Problem:
-    return Problem("two_peaks", two_peaks, np.array([0.5, 0.0]), {"centre": np.array([distance, 0.0])}, 2, evidence=0.0)
+    """The start is on the side of the lower peak."""
+    data = {"centre": np.array([distance, 0.0])}
+    return Problem("two_peaks", two_peaks, np.array([-0.5, 0.0]), data, 2, evidence=0.0)
 
 
 def constrained(parameters, data):

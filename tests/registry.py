@@ -75,6 +75,6 @@ def on_host(log_density: Callable) -> qd.targets.Target:
 
 EXECUTORS: dict[str, Callable[[Callable], tuple[Any, dict[str, Any]]]] = {
     "traced": lambda log_density: (log_density, {}),
-    "chunked": lambda log_density: (log_density, {"memory": 60_000}),
+    "chunked": lambda log_density: (log_density, {"memory": 10**9}),
     "host": lambda log_density: (on_host(log_density), {}),
 }

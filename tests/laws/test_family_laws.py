@@ -64,6 +64,15 @@ def test_compose_is_composition(name, dim, seed):
 
 @registry.law
 @given(names, dims, seeds)
+def test_shifted_moves_the_mean_alone(name, dim, seed):
+    member, shift = some_member(name, dim, seed), np.random.default_rng(seed).standard_normal(dim)
+    moved = member.shifted(shift)
+    np.testing.assert_allclose(moved.mean, member.mean + shift, rtol=1e-12)
+    np.testing.assert_array_equal(moved.covariance, member.covariance)
+
+
+@registry.law
+@given(names, dims, seeds)
 def test_density_and_entropy_agree_with_scipy(name, dim, seed):
     member = some_member(name, dim, seed)
     reference = stats.multivariate_normal(np.asarray(member.mean), np.asarray(member.covariance))

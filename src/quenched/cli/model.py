@@ -76,7 +76,8 @@ def _split(reference: str) -> tuple[Path, str]:
 def _run(path: Path) -> ModuleType:
     name = f"quenched model {path.stem}"  # like no other module's: a model may be called numpy.py
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None  # a .py file always has a loader
+    assert spec is not None  # a .py file always has a loader
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look themselves up there
     sys.path.insert(0, str(path.parent.resolve()))  # as `python MODEL.py` does

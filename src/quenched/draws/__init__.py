@@ -1,5 +1,5 @@
 """Makers of frozen points."""
 
-from quenched.draws.draws import Draws, Groups, antithetic, iid, kinds, make, matched, smallest, sobol
+from quenched.draws.draws import Draws, Groups, antithetic, iid, kinds, make, matched, smallest, sobol, stream
 
-__all__ = ["Draws", "Groups", "antithetic", "iid", "kinds", "make", "matched", "smallest", "sobol"]
+__all__ = ["Draws", "Groups", "antithetic", "iid", "kinds", "make", "matched", "smallest", "sobol", "stream"]

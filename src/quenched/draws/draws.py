@@ -6,6 +6,7 @@ sequence: asking for more keeps those already drawn as a prefix, which is what l
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from scipy import stats
@@ -84,7 +85,14 @@ def make(kind: str, n: int, dim: int, seed: int = 0, groups: Groups | None = Non
         even = " and an even number" if kind in _MIRRORED else ""
         what = f"{dim} coordinates" if groups is None else f"groups of up to {max(map(len, groups))} coordinates"
         raise ValueError(f"n={n}: {kind} draws of {what} need at least {least} draws{even}.")
-    return Draws(kind, kinds[kind](int(n), int(dim), int(seed), groups), int(seed), groups)
+    return _made(kind, int(n), int(dim), int(seed), groups)
+
+
+@lru_cache(maxsize=8)
+def _made(kind: str, n: int, dim: int, seed: int, groups: Groups | None) -> Draws:
+    points = kinds[kind](n, dim, seed, groups)
+    points.setflags(write=False)  # frozen, and shared between the fits that ask for the same
+    return Draws(kind, points, seed, groups)
 
 
 def smallest(kind: str, dim: int, groups: Groups | None = None) -> int:
@@ -92,6 +100,11 @@ def smallest(kind: str, dim: int, groups: Groups | None = None) -> int:
     if kind == "matched":
         return smallest_matched(dim, groups)
     return 2 if kind in _MIRRORED else 1
+
+
+def stream(seed: int, purpose: int) -> int:
+    """A seed for another purpose than the draws of the fit, derived from the fit's own."""
+    return int(np.random.SeedSequence([seed, purpose]).generate_state(1, np.uint64)[0] >> 1)
 
 
 def _raw_normal(n: int, dim: int, seed: int) -> np.ndarray:

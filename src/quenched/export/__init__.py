@@ -1,5 +1,5 @@
 """Fits in the formats of other libraries."""
 
-from quenched.export.to_arviz import to_arviz
+from quenched.export.arviz import to_arviz
 
 __all__ = ["to_arviz"]

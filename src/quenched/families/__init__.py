@@ -4,7 +4,7 @@ from quenched.families.blocks import Blocks, BlocksGaussian
 from quenched.families.diagonal import Diagonal, DiagonalGaussian
 from quenched.families.full import Full, FullGaussian
 from quenched.families.gaussian import LOG_TWO_PI, Family, Gaussian
-from quenched.families.precision import factor_of_inverse, positive_definite
+from quenched.families.precision import NewtonSolver, factor_of_inverse, inverse, positive_definite
 
 families: dict[str, Family] = {"full": Full(), "diagonal": Diagonal()}
 
@@ -18,7 +18,9 @@ __all__ = [
     "Full",
     "FullGaussian",
     "Gaussian",
+    "NewtonSolver",
     "factor_of_inverse",
     "families",
+    "inverse",
     "positive_definite",
 ]

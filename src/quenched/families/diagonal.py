@@ -6,6 +6,7 @@ import numpy as np
 from jax import Array
 
 from quenched.families.gaussian import Family, Gaussian
+from quenched.families.precision import natural_units
 
 
 class DiagonalGaussian(Gaussian):
@@ -46,10 +47,7 @@ class Diagonal(Family):
         return tuple((index,) for index in range(sum(sizes)))
 
     def member(self, mean, precision, sizes):
-        diagonal = np.abs(np.diag(np.asarray(precision)))
-        largest = np.max(diagonal, initial=0.0)
-        diagonal = np.where(diagonal > 0, diagonal, largest if largest > 0 else 1.0)
-        return DiagonalGaussian(np.asarray(mean), -0.5 * np.log(diagonal))  # pyright: ignore
+        return DiagonalGaussian(np.asarray(mean), np.log(natural_units(np.asarray(precision))))  # pyright: ignore
 
     def isotropic(self, mean, scale, sizes):
         return DiagonalGaussian(np.asarray(mean), np.log(scale))  # pyright: ignore

@@ -16,12 +16,17 @@ def positive_definite(precision: np.ndarray, *, floor: float = 1e-10) -> tuple[n
     eigenvalues, eigenvectors, spread
         With D = diag(1 / spread): precision ≈ D V diag(eigenvalues) Vᵀ D.
     """
-    diagonal = np.abs(np.diag(precision))
-    smallest = np.max(diagonal, initial=0.0)
-    spread = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, smallest if smallest > 0 else 1.0))
+    spread = natural_units(precision)
     scaled = precision * spread * spread[:, None]
     values, vectors = np.linalg.eigh(0.5 * (scaled + scaled.T))
     return np.maximum(np.abs(values), floor), vectors, spread
+
+
+def natural_units(precision: np.ndarray) -> np.ndarray:
+    """Units in which the precision has a unit diagonal; flat coordinates take the largest curvature."""
+    diagonal = np.abs(np.diag(precision))
+    largest = np.max(diagonal, initial=0.0)
+    return 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, largest if largest > 0 else 1.0))
 
 
 def factor_of_inverse(precision: np.ndarray) -> np.ndarray:
@@ -30,3 +35,35 @@ def factor_of_inverse(precision: np.ndarray) -> np.ndarray:
     factor = spread[:, None] * vectors / np.sqrt(values)
     lower = scipy.linalg.qr(factor.T, mode="r")[0].T
     return lower * np.sign(np.diag(lower))
+
+
+def inverse(precision: np.ndarray) -> np.ndarray:
+    """The covariance of a precision, made positive definite if it is not."""
+    return NewtonSolver(precision).solve(np.eye(len(precision)), 0.0)
+
+
+class NewtonSolver:
+    """Solves (precision + damping) x = b in units where the precision has a unit diagonal.
+
+    A positive definite precision is factored, which is quick; any other is made positive by its eigenvalues.
+    """
+
+    def __init__(self, precision: np.ndarray):
+        self.precision = precision
+        self.spread = natural_units(precision)
+        self.scaled = precision * self.spread * self.spread[:, None]
+        self.eigen: tuple[np.ndarray, np.ndarray] | None = None
+
+    def solve(self, vectors: np.ndarray, damping: float) -> np.ndarray:
+        spread = self.spread if vectors.ndim == 1 else self.spread[:, None]
+        right = spread * vectors
+        if self.eigen is None:
+            try:
+                factor = scipy.linalg.cho_factor(self.scaled + damping * np.eye(len(self.scaled)), lower=True)
+                return spread * scipy.linalg.cho_solve(factor, right)
+            except scipy.linalg.LinAlgError:
+                values, basis, _ = positive_definite(self.precision, floor=1e-12)
+                self.eigen = values, basis
+        values, basis = self.eigen
+        weights = 1.0 / (values + damping)
+        return spread * (basis @ ((weights if right.ndim == 1 else weights[:, None]) * (basis.T @ right)))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quenched.families import LOG_TWO_PI, positive_definite
+from quenched.families import LOG_TWO_PI, NewtonSolver, inverse, positive_definite
 from quenched.problem import Problem
 from quenched.targets import Hyper, Moments
 
@@ -71,10 +71,11 @@ class Search:
 
     def renewed(self, at: Expansion, hyper: Hyper) -> Hyper:
         """Closed-form precisions under the Laplace approximation at a point."""
-        values, vectors, spread = positive_definite(self.joint(at, hyper)[2])
-        factor = spread[:, None] * vectors / np.sqrt(values)
-        mean_value = at.value + 0.5 * np.sum((at.hessian @ factor) * factor)
-        second_moment = at.point @ at.point + np.sum(factor**2)
+        if not self.problem.form.learns:
+            return hyper
+        covariance = inverse(self.joint(at, hyper)[2])
+        mean_value = at.value + 0.5 * np.sum(at.hessian * covariance)
+        second_moment = at.point @ at.point + np.trace(covariance)
         return self.problem.form.updated(hyper, Moments(np.asarray(mean_value), np.asarray(second_moment)))
 
 
@@ -100,14 +101,13 @@ def find_mode(search: Search, start: Expansion, hyper: Hyper, *, max_steps: int 
 def _step(search: Search, at: Expansion, hyper: Hyper, damping: float, tolerance: float):
     """One damped Newton step; None when there is nothing left to gain."""
     value, gradient, precision = search.joint(at, hyper)
-    values, vectors, spread = positive_definite(precision, floor=1e-12)
-    slope = vectors.T @ (spread * gradient)
+    solver = NewtonSolver(precision)
     for _ in range(_MAX_TRIALS):
-        damped = values + damping
-        decrement = float(np.sum(slope**2 / damped))
+        direction = solver.solve(gradient, damping)
+        decrement = float(gradient @ direction)
         if decrement < tolerance:
             break
-        trial = search.expand(at.point + spread * (vectors @ (slope / damped)), spread, hyper)
+        trial = search.expand(at.point + direction, solver.spread, hyper)
         enough = value + 1e-4 * decrement - 1e-13 * abs(value)
         if trial.finite and search.joint(trial, hyper)[0] >= enough:
             return trial, damping / 8.0 if damping > 1e-3 else 0.0

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quenched.draws import Draws, iid
+from quenched.draws import Draws, iid, stream
 from quenched.families import Gaussian
 from quenched.objective import log_ratios
 from quenched.problem import Problem
@@ -20,8 +20,7 @@ class Check(NamedTuple):
 
 def check_draws(n: int, dim: int, seed: int) -> Draws:
     """Independent draws from another stream of the same seed."""
-    stream = np.random.SeedSequence([seed, 1]).generate_state(1, np.uint64)[0]
-    return iid(n, dim, int(stream >> 1))
+    return iid(n, dim, stream(seed, 1))
 
 
 def check(problem: Problem, posterior: Gaussian, hyper: Hyper, draws: Draws, batch: int, precise: float) -> Check:

@@ -147,7 +147,11 @@ def fit(
         )
         limit = max(2048, 16 * coupled) if max_draws is None else options.whole_number("max_draws", max_draws, 2)
         run.max_draws = first.n if draws is not None else limit
-        while memory is not None and _working_bytes(run.max_draws, space.dim, coupled) > memory / 2 > 0 and run.max_draws > first.n:
+        while (
+            memory is not None
+            and _working_bytes(run.max_draws, space.dim, coupled) > memory / 2 > 0
+            and run.max_draws > first.n
+        ):
             run.max_draws //= 2
         run.n_check = None if check is None else options.whole_number("check", check, 2)
         result = run.go(problem, space, point, first, resumed, watch)
@@ -186,14 +190,17 @@ class _Run:
         ascent = self._ascend(objective, start)
         while ascent.status is Status.CONVERGED and self._too_few() and 2 * self.draws.n <= self.max_draws:
             self.draws = self.draws.grow(2 * self.draws.n)
-            ascent = self._ascend(Objective(problem, self.draws), Start(ascent.posterior, ascent.hyper, ascent.bound, precision=start.precision))
+            ascent = self._ascend(
+                Objective(problem, self.draws),
+                Start(ascent.posterior, ascent.hyper, ascent.bound, precision=start.precision),
+            )
         return self._of(ascent)
 
     def _start(self, objective: Objective, point: np.ndarray, resumed: Fit | None) -> Start:
         if resumed is not None:
             return self._resume(resumed)
         self.watch.say("looking for a start")
-        starter = Starter(self.problem, self.family, objective)
+        starter = Starter(self.problem, self.family, objective, self.seed)
         starts = []
         for index, place in enumerate(_around(point, self.starts, self.seed)):
             try:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from quenched.draws import make
+from quenched.draws import make, stream
 from quenched.families import Diagonal, Family, Gaussian
-from quenched.fitting.ascent import ascend
+from quenched.fitting.ascent import Watch, ascend
 from quenched.fitting.blame import blame_draws, blame_start
 from quenched.fitting.mode import Mode, Search, find_mode
 from quenched.objective import Objective, Totals
@@ -24,7 +24,8 @@ from quenched.result import Status
 from quenched.targets import Hyper
 
 MAX_HESSIAN_DIM = 1500  # beyond, a dense Hessian costs more than it gives
-_SHORT_FIT_EVALUATIONS = 20
+_SHORT_FIT = 20  # evaluations of a short fit
+_LONGEST_SHORT_FIT = 60  # of one that is still rising and may win
 _MAX_SHRINKS = 12
 
 
@@ -54,8 +55,9 @@ class NoCurvature(CannotStart):
 class Starter:
     """Finds starts for one problem and counts what they cost."""
 
-    def __init__(self, problem: Problem, family: Family, objective: Objective):
+    def __init__(self, problem: Problem, family: Family, objective: Objective, seed: int):
         self.problem, self.family, self.objective = problem, family, objective
+        self.seed = stream(seed, 3)
         self.search = Search(problem)
         self.n_short = 0
 
@@ -67,15 +69,15 @@ class Starter:
         """The mode or the short diagonal fit, whichever has the higher bound."""
         if self.problem.dim > MAX_HESSIAN_DIM:
             self._must_be_finite(point)
-            return self._judged(*self._short_fit(point))
+            return self._judged(*self._short_fit(point, -np.inf))
         try:
             mode = self.mode(point)
         except NoCurvature:
-            return self._judged(*self._short_fit(point))
+            return self._judged(*self._short_fit(point, -np.inf))
         by_mode = self.at_mode(mode)
         if mode.concave and mode.converged and _worth(by_mode) > mode.evidence() - 0.05 * self.problem.dim - 0.1:
             return by_mode
-        best = max(by_mode, self._judged(*self._short_fit(point)), key=_worth)
+        best = max(by_mode, self._judged(*self._short_fit(point, _worth(by_mode))), key=_worth)
         return best if np.isfinite(_worth(best)) else self.plain(point, 1.0)
 
     def mode(self, point: np.ndarray, *, tolerance: float = 1e-3, max_steps: int = 30) -> Mode:
@@ -113,10 +115,13 @@ class Starter:
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             raise CannotStart(blame_start(self.problem, point, value, gradient))
 
-    def _short_fit(self, point: np.ndarray) -> tuple[Gaussian, Hyper]:
-        """A short fit of means and standard deviations alone, with a few broad draws matched per coordinate."""
+    def _short_fit(self, point: np.ndarray, rival: float) -> tuple[Gaussian, Hyper]:
+        """A short fit of means and standard deviations alone, with a few broad draws matched per coordinate.
+
+        It goes on for as long as it rises and is not far below the bound of its rival.
+        """
         problem = self.problem
-        draws = make("matched", SMALL_CHUNK, problem.dim, 0, Diagonal().groups(problem.space.sizes))
+        draws = make("matched", SMALL_CHUNK, problem.dim, self.seed, Diagonal().groups(problem.space.sizes))
         objective = Objective(problem, draws)
         broad = self._finite_everywhere(objective, point, 1.0)
         ascent = ascend(
@@ -125,9 +130,9 @@ class Starter:
             problem.hyper,
             LBFGS(),
             gradient_tolerance=1e-2,
-            max_evaluations=_SHORT_FIT_EVALUATIONS,
-            whiten_every=_SHORT_FIT_EVALUATIONS,
-            watch=lambda bound, n: None,
+            max_evaluations=_LONGEST_SHORT_FIT,
+            whiten_every=_LONGEST_SHORT_FIT,
+            watch=_while_promising(rival - 0.5 * problem.dim - 5.0),
             active=_without_correlations(broad, problem.hyper.free.size),
         )
         self.n_short += objective.n_evaluations
@@ -150,6 +155,19 @@ def _worth(start: Start) -> float:
     """The bound of a candidate; nothing if its gradient is not finite."""
     finite = all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(start.totals))
     return start.bound if finite else -np.inf
+
+
+def _while_promising(hopeless: float) -> Watch:
+    """Stop a short fit that has had its turn, unless it rises and is above the `hopeless` level."""
+    bounds = []
+
+    def watch(bound: float, n_draws: int) -> Status | None:
+        bounds.append(bound)
+        if len(bounds) < _SHORT_FIT or (bound > hopeless and bound - bounds[-_SHORT_FIT // 2] > 0.5):
+            return None
+        return Status.MAX_EVALUATIONS
+
+    return watch
 
 
 def _without_correlations(posterior: Gaussian, n_free: int) -> np.ndarray:

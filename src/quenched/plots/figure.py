@@ -27,7 +27,7 @@ def plot_fit(fit: Fit, path: str | Path | None = None) -> "Figure":
     width, below_height = marginals_size(fit)
     above_height = monitor_height(fit)
     figure = new_figure(max(width, _LEAST_WIDTH), above_height + below_height)
-    above, below = figure.subfigures(2, 1, height_ratios=[above_height, below_height])
+    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=[above_height, below_height]).ravel()
     plot_monitor(fit, above.subplots())
     plot_marginals(fit, below)
     if path is not None:

@@ -58,6 +58,11 @@ class Form(eqx.Module):
     def updated(self, hyper: Hyper, moments: Moments) -> Hyper:
         """The precisions that raise the bound most, given the posterior: Eqs. (13) and (14) of the paper."""
 
+    @property
+    def learns(self) -> bool:
+        """Whether `updated` changes anything."""
+        return False
+
     @abstractmethod
     def prior(self, hyper: Hyper) -> tuple[np.ndarray, np.ndarray] | None:
         """Mean and dense precision of the exact Gaussian prior; None when the prior is part of the function."""
@@ -100,6 +105,10 @@ class ExactKLForm(Form):
     @property
     def learned(self):
         return ("prior_precision",) * self.learn_prior + ("noise_precision",) * self.learn_noise
+
+    @property
+    def learns(self):
+        return self.learn_prior or self.learn_noise
 
     def weight(self, hyper):
         return 1.0 if self.n_targets is None else hyper.noise_precision

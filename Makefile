@@ -1,0 +1,40 @@
+# make demo    fit the eight schools; result and report in out/
+# make test    run the tests
+# make check   formatter, linter, type checker, layers, tests
+#
+# Each makes .venv and installs what it needs, once per change of pyproject.toml.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test static check clean
+
+demo: $(VENV)/installed-plots
+	$(BIN)/quenched fit examples/eight_schools.py --out out
+
+test: $(VENV)/installed-test
+	$(BIN)/python -m pytest
+
+static: $(VENV)/installed-check
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+check: static
+	$(MAKE) test
+
+clean:
+	rm -rf $(VENV) out
+
+$(VENV)/created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "quenched needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# The extra after the hyphen, as named in pyproject.toml.
+$(VENV)/installed-%: pyproject.toml | $(VENV)/created
+	$(BIN)/python -m pip install --quiet --editable ".[$*]"
+	@touch $@

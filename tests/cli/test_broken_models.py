@@ -1,0 +1,122 @@
+"""What `quenched fit` says about files and options that are not in order: no traceback of ours, and what to do."""
+
+import pytest
+
+HEAD = "import jax.numpy as jnp\nstart = jnp.zeros(2)\n"
+GOOD = HEAD + "def log_density(p):\n    return -jnp.sum(p**2)\n"
+
+# name: (text of model.py, exit code, what the message must say)
+BROKEN = {
+    "no log_density": ("start = 1.0\n", 2, ["defines no `log_density`", "def log_density(parameters):"]),
+    "no start": ("def log_density(p):\n    return 0.0\n", 2, ["defines no `start`", "start = {"]),
+    "another name": (
+        "start = 1.0\ndef likelihood(p):\n    return 0.0\n",
+        2,
+        ["it has likelihood", "write model.py:likelihood"],
+    ),
+    "syntax": ("x = 1\n\ndef f(:\n    pass\n", 2, ["model.py, line 3: SyntaxError", "def f(:"]),
+    "import": ("\nimport no_such_module\n", 2, ["model.py, line 2: ModuleNotFoundError", "import no_such_module"]),
+    "exception": ("x = 1\ny = x / 0\n", 2, ["model.py, line 2: ZeroDivisionError", "y = x / 0"]),
+    "exit": ("raise SystemExit(4)\n", 2, ["ended the program (exit code 4)"]),
+    "no data": (
+        HEAD + "def log_density(p, data):\n    return -jnp.sum(p**2)\n",
+        2,
+        ["log_density takes `data`, but model.py defines none", "data = {"],
+    ),
+    "unused hyper": (
+        GOOD + "hyper = 1.0\n",
+        2,
+        ["log_density(p) in model.py cannot be called as log_density(parameters, hyper)"],
+    ),
+    "error in the log density": (
+        HEAD + "def log_density(p):\n    return -jnp.sum(p @ jnp.ones(3))\n",
+        2,
+        ["model.py, line 4, in log_density: TypeError", "return -jnp.sum(p @ jnp.ones(3))"],
+    ),
+    "error in a function it calls": (
+        HEAD + "def inner(p):\n    return p['a']\n\ndef log_density(p):\n    return inner({'b': p})\n",
+        2,
+        ["model.py, line 4, in inner: KeyError: 'a'", "return p['a']"],
+    ),
+    "vector": (HEAD + "def log_density(p):\n    return -(p**2)\n", 2, ["returned an array of shape (2,)"]),
+    "not callable": ("start = 1.0\nlog_density = 3\n", 2, ["log_density=3 is not callable"]),
+    "integers": (GOOD.replace("jnp.zeros(2)", "[1, 2]"), 2, ["start: 0 has dtype int64"]),
+    "not finite": (
+        HEAD + "def log_density(p):\n    return jnp.log(p[0] - 5.0)\n",
+        1,
+        ["the log density is nan at the start", "nothing was saved"],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_model(kind, run, write, tmp_path):
+    text, code, messages = BROKEN[kind]
+    write("model.py", text)
+    done = run("fit", "model.py")
+    assert done.returncode == code
+    for message in messages:
+        assert message in done.stderr
+    assert "Traceback" not in done.stderr + done.stdout
+    assert not list(tmp_path.glob("out/*"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.py"], "missing.py: there is no such file"),
+        (["."], ". is a folder"),
+        (["notes.txt"], "notes.txt is not a Python file"),
+        (["model.py:nothing"], "model.py defines no `nothing` (it has log_density;"),
+        (["model.py", "--draws", "3"], "the smallest number that works is 4"),
+        (["model.py", "--draws", "many"], "argument --draws: invalid int value: 'many'"),
+        (["model.py", "--family", "round"], "argument --family: invalid choice: 'round'"),
+        (["model.py", "--tolerance", "-1"], "tolerance=-1.0: a positive number is needed"),
+        (["model.py", "--frobnicate"], "unrecognized arguments: --frobnicate"),
+        (["model.py", "--resume"], "out/model.npz does not exist; run without --resume first"),
+        (["model.py", "--out", "notes.txt/out"], "--out notes.txt/out: cannot make this folder"),
+    ],
+)
+def test_misuse(arguments, message, run, write):
+    write("model.py", GOOD)
+    write("notes.txt", "not a model")
+    done = run("fit", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_resume_refuses_other_parameters(run, write):
+    write("model.py", GOOD)
+    assert run("fit", "model.py", "--quiet").returncode == 0
+    write("model.py", GOOD.replace("zeros(2)", "zeros(3)"))
+    done = run("fit", "model.py", "--resume")
+    assert done.returncode == 2
+    assert "holds other parameters than model.py now defines" in done.stderr
+
+
+def test_resume_refuses_a_damaged_file(run, write, tmp_path):
+    write("model.py", GOOD)
+    (tmp_path / "out").mkdir()
+    write("out/model.npz", "not an archive")
+    done = run("fit", "model.py", "--resume")
+    assert done.returncode == 2
+    assert "is not a saved fit" in done.stderr
+
+
+def test_a_warning_is_one_line(run, write):
+    regression = """
+import numpy as np
+import quenched as qd
+X = np.eye(3)
+start = np.zeros(3)
+def f(w, X):
+    return X @ w
+target = qd.regression(f, X, np.ones(3))
+import warnings
+warnings.warn("take care")
+"""
+    write("model.py", regression)
+    done = run("fit", "model.py:target", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "quenched: warning: take care\n"

@@ -1,0 +1,72 @@
+"""A fit that is stopped from outside leaves what it reached."""
+
+import signal
+import subprocess
+import time
+
+import pytest
+
+import quenched as qd
+
+# The first round needs too few draws, so a second follows. When the checkpoint of the first is there, the model says
+# so by a file and sleeps until the signal comes.
+MODEL = """
+import pathlib
+import time
+
+import numpy as np
+
+import quenched as qd
+
+start = np.zeros(12)
+slept = False
+
+
+def value_and_gradient(p):
+    global slept
+    if not slept and pathlib.Path("out/model.npz").exists():
+        slept = True
+        pathlib.Path("second round").touch()
+        time.sleep(120)
+    return float(-np.sum(p**4) - np.sum(p)), -4.0 * p**3 - 1.0
+
+
+log_density = qd.from_value_and_grad(value_and_gradient)
+"""
+
+
+@pytest.fixture
+def second_round(command, write, tmp_path):
+    """The running command, in its second round."""
+    write("model.py", MODEL)
+    arguments = [command, "fit", "model.py", "--tolerance", "0.001"]
+    with subprocess.Popen(
+        arguments, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        while not (tmp_path / "second round").exists():
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+        yield process
+        process.kill()
+
+
+def test_an_interrupt_keeps_what_was_reached(second_round, run, tmp_path):
+    second_round.send_signal(signal.SIGINT)
+    printed, complaints = second_round.communicate()
+    assert second_round.returncode == 130, complaints
+    fit = qd.load(tmp_path / "out" / "model.npz")
+    assert fit.status == "interrupted"
+    assert fit.n_rounds == 2
+    assert "Interrupted; what was reached is kept." in printed
+    assert "Not converged" in (tmp_path / "out" / "model.html").read_text(encoding="utf-8")
+    (tmp_path / "model.py").write_text(MODEL.replace("slept = False", "slept = True"), encoding="utf-8")
+    assert run("fit", "model.py", "--resume", "--quiet").returncode == 0
+    assert qd.load(tmp_path / "out" / "model.npz").converged
+
+
+def test_a_kill_leaves_the_last_round(second_round, tmp_path):
+    second_round.kill()
+    second_round.communicate()
+    fit = qd.load(tmp_path / "out" / "model.npz")
+    assert fit.n_rounds == 1
+    assert fit.bound > fit.check_bound

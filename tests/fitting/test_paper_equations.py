@@ -1,0 +1,179 @@
+"""The bound, its gradients and the updates of the precisions, against the paper's formulas in NumPy.
+
+The formulas below are written from Sec. 2 of the paper and use nothing of the library: a loop over the draws, the
+Jacobian of the model by hand, the pseudo-inverse of L.
+"""
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import quenched as qd
+import registry
+from quenched.families import Full
+from quenched.families.full import from_scale
+from quenched.families.triangle import unpack
+from quenched.objective import Coordinates, Objective
+from quenched.problem import make_problem
+from quenched.targets import Hyper
+from quenched.transforms import describe_space
+
+M, N, S = 3, 6, 8
+
+
+def model(w, x):
+    return w[0] * jax.numpy.sin(w[1] * x) + jax.numpy.tanh(w[2] * x)
+
+
+def numpy_model(w, x):
+    return w[0] * np.sin(w[1] * x) + np.tanh(w[2] * x)
+
+
+def numpy_jacobian(w, x):
+    """(N, M)."""
+    slope = x / np.cosh(w[2] * x) ** 2
+    return np.stack([np.sin(w[1] * x), w[0] * x * np.cos(w[1] * x), slope], axis=1)
+
+
+def paper_bound(mu, L, alpha, beta, z, x, y):
+    """Eq. (11), with the constants it leaves out: -N/2 log 2π and M/2."""
+    likelihood = 0.0
+    for draw in z:
+        residual = y - numpy_model(mu + L @ draw, x)
+        likelihood += 0.5 * N * np.log(beta) - 0.5 * beta * residual @ residual
+    kl = 0.5 * (np.trace(alpha * L.T @ L) + alpha * mu @ mu - M - np.linalg.slogdet(alpha * L @ L.T)[1])
+    return likelihood / len(z) - 0.5 * N * np.log(2.0 * np.pi) - kl
+
+
+def paper_gradients(mu, L, alpha, beta, z, x, y):
+    """Eqs. for the gradients with respect to mu and L."""
+    of_mu, of_L = np.zeros(M), np.zeros((M, M))
+    for draw in z:
+        w = mu + L @ draw
+        pull = beta * numpy_jacobian(w, x).T @ (y - numpy_model(w, x))
+        of_mu += pull / len(z)
+        of_L += np.outer(pull, draw) / len(z)
+    return of_mu - alpha * mu, of_L - alpha * L + np.linalg.pinv(L).T
+
+
+def random_setting(seed):
+    generator = np.random.default_rng(seed)
+    x, y = generator.uniform(-2, 2, N), generator.standard_normal(N)
+    L = np.tril(generator.standard_normal((M, M)))
+    L[np.diag_indices(M)] = np.exp(0.5 * np.diag(L))
+    alpha, beta = np.exp(generator.standard_normal(2))
+    return generator.standard_normal(M), L, alpha, beta, x, y
+
+
+def at(mu, L, alpha, beta, x, y, draws, *, profile=False):
+    """Bound and gradient in (mean, log diagonal, lower triangle), straight from the objective."""
+    space, _ = describe_space(np.zeros(M))
+    problem = make_problem(qd.regression(model, x, y), space, None, None, None)
+    member = from_scale(mu, L)
+    flat = np.asarray(jax.flatten_util.ravel_pytree(jax.tree.map(np.asarray, member))[0])
+    identity = jax.tree.map(np.zeros_like, member)
+    hyper = Hyper(np.zeros(0), np.asarray(alpha), np.asarray(beta))
+    slope, _ = Objective(problem, draws).slope(Coordinates(identity, np.zeros(0)), flat, hyper, profile=profile)
+    return slope
+
+
+@registry.law
+@given(st.integers(0, 2**31), st.sampled_from(sorted(registry.DRAWS)))
+def test_gradients_equal_the_two_equations(seed, kind):
+    mu, L, alpha, beta, x, y = random_setting(seed)
+    draws = registry.DRAWS[kind](S, M, seed)
+    slope = at(mu, L, alpha, beta, x, y, draws)
+    of_mu, of_L = paper_gradients(mu, L, alpha, beta, draws.points, x, y)
+    of_mean, of_log_diagonal, of_lower = np.split(np.asarray(slope.gradient), [M, 2 * M])
+    scale = max(1.0, np.abs(of_L).max())
+    np.testing.assert_allclose(of_mean, of_mu, atol=1e-10 * scale)
+    np.testing.assert_allclose(of_log_diagonal, np.diag(of_L) * np.diag(L), atol=1e-10 * scale)  # chain rule
+    np.testing.assert_allclose(unpack(of_lower, M), np.tril(of_L, -1), atol=1e-10 * scale)
+    np.testing.assert_allclose(slope.bound, paper_bound(mu, L, alpha, beta, draws.points, x, y), rtol=1e-10)
+
+
+@registry.law
+@given(st.integers(0, 2**31))
+def test_precisions_equal_the_two_formulas(seed):
+    mu, L, alpha, beta, x, y = random_setting(seed)
+    draws = qd.iid(S, M, seed)
+    slope = at(mu, L, alpha, beta, x, y, draws, profile=True)
+    squares = sum(np.sum((y - numpy_model(mu + L @ z, x)) ** 2) for z in draws.points)
+    np.testing.assert_allclose(slope.hyper.prior_precision, M / (mu @ mu + np.trace(L @ L.T)), rtol=1e-12)
+    np.testing.assert_allclose(slope.hyper.noise_precision, S * N / squares, rtol=1e-12)
+
+
+@registry.law
+@given(st.integers(0, 2**31))
+def test_profiling_gives_the_bound_and_gradient_at_the_best_precisions(seed):
+    """The envelope theorem: the gradient may be taken with the precisions held where they are best."""
+    mu, L, alpha, beta, x, y = random_setting(seed)
+    draws = qd.matched(S, M, seed)
+    slope = at(mu, L, alpha, beta, x, y, draws, profile=True)
+    best = float(slope.hyper.prior_precision), float(slope.hyper.noise_precision)
+    np.testing.assert_allclose(slope.bound, paper_bound(mu, L, *best, draws.points, x, y), rtol=1e-10)
+    for other in ((1.1, 1.0), (0.9, 1.0), (1.0, 1.1), (1.0, 0.9)):
+        moved = best[0] * other[0], best[1] * other[1]
+        assert paper_bound(mu, L, *moved, draws.points, x, y) < slope.bound
+    of_mu, of_L = paper_gradients(mu, L, *best, draws.points, x, y)
+    np.testing.assert_allclose(slope.gradient[:M], of_mu, atol=1e-9 * max(1.0, np.abs(of_L).max()))
+
+
+@pytest.mark.parametrize("family", sorted(registry.FAMILIES))
+def test_whitened_coordinates_obey_the_chain_rule(family):
+    """The gradient in the coordinates of any reference is the finite difference of the bound there."""
+    mu, _, alpha, beta, x, y = random_setting(3)
+    space, _ = describe_space(np.zeros(M))
+    problem = make_problem(qd.regression(model, x, y), space, None, None, None)
+    objective = Objective(problem, qd.matched(S, M, 1))
+    hyper = Hyper(np.zeros(0), np.asarray(alpha), np.asarray(beta))
+    member = registry.random_member(registry.FAMILIES[family](M), M, 2)
+    for factor in (None, np.tril(np.ones((M, M)))):
+        coordinates = Coordinates(member, np.zeros(0), factor)
+        point = 0.1 * np.random.default_rng(0).standard_normal(coordinates.size)
+        gradient = np.asarray(objective.slope(coordinates, point, hyper, profile=False)[0].gradient)
+        for index in range(coordinates.size):
+            step = np.zeros(coordinates.size)
+            step[index] = 1e-6
+            up, down = (
+                float(objective.slope(coordinates, point + sign * step, hyper, profile=False)[0].bound)
+                for sign in (1.0, -1.0)
+            )
+            np.testing.assert_allclose(gradient[index], (up - down) / 2e-6, atol=1e-6, rtol=1e-6)
+
+
+def test_chunks_add_up_to_the_whole():
+    """One program for all draws, or many chunks of which the last is filled up: the same bound and gradient."""
+    mu, L, alpha, beta, x, y = random_setting(5)
+    space, _ = describe_space(np.zeros(M))
+    target = qd.regression(model, x, y)
+    draws = qd.matched(S, M, 1)
+    hyper = Hyper(np.zeros(0), np.asarray(alpha), np.asarray(beta))
+    coordinates = Coordinates(Full().isotropic(mu, np.full(M, 0.3), (M,)), np.zeros(0))
+    found = []
+    for most in (S, 3, 1):
+        objective = Objective(make_problem(target, space, None, None, None), draws)
+        objective.executor.chunk = most
+        objective.chunks = list(qd.objective.cut(draws.points, most))
+        found.append(objective.slope(coordinates, np.zeros(coordinates.size), hyper, profile=True)[0])
+        assert objective.n_evaluations == S
+    for other in found[1:]:
+        np.testing.assert_allclose(other.bound, found[0].bound, rtol=1e-12)
+        np.testing.assert_allclose(other.gradient, found[0].gradient, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(other.hyper.noise_precision, found[0].hyper.noise_precision, rtol=1e-12)
+
+
+def test_the_penalty_of_a_general_prior_is_its_exact_kl():
+    """Against the mean of log prior - log q over very many draws."""
+    generator = np.random.default_rng(0)
+    root = generator.standard_normal((M, M))
+    mean, covariance = generator.standard_normal(M), root @ root.T + np.eye(M)
+    flat = qd.with_gaussian_prior(lambda w: 0.0 * w[0], prior_mean=mean, prior_covariance=covariance)
+    fit = qd.fit(flat, np.zeros(M), progress=False)
+    # With a likelihood of 1 the posterior is the prior and the evidence is 1.
+    np.testing.assert_allclose(fit.bound, 0.0, atol=1e-8)
+    np.testing.assert_allclose(fit.check_bound, 0.0, atol=1e-6)
+    np.testing.assert_allclose(fit.mean, mean, atol=1e-5)
+    np.testing.assert_allclose(fit.covariance, covariance, atol=1e-4)

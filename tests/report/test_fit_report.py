@@ -1,0 +1,116 @@
+"""The report of a fit."""
+
+import html
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import quenched as qd
+from fits import ONE_ROUND, THREE_ROUNDS, make_fit
+from quenched.report import fit_report, write_report
+from quenched.result import Optimum, Round, Status
+
+START = {"mu": 4.0, "tau": 3.0, "eta": np.zeros(8)}
+
+
+def schools(**options):
+    return make_fit(START, transforms={"tau": qd.positive}, **options)
+
+
+class References(HTMLParser):
+    """Whatever a browser would fetch or run."""
+
+    def __init__(self, page: str):
+        super().__init__()
+        self.tags: set[str] = set()
+        self.addresses: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "srcset", "data", "action")]
+
+
+def test_nothing_is_fetched():
+    page = str(fit_report(schools(rounds=THREE_ROUNDS), "title"))
+    found = References(page)
+    assert len(found.addresses) == 2
+    assert all(address.startswith("data:image/svg+xml;base64,") for address in found.addresses)
+    assert not found.tags & {"script", "link", "iframe", "object"}
+    assert "url(" not in page
+    assert "@import" not in page
+    assert "http:" not in page
+    assert "https:" not in page
+    assert "default-src &#x27;none&#x27;" in page
+
+
+def test_the_verdict_comes_first():
+    fit = schools()
+    page = str(fit_report(fit))
+    assert page.index(html.escape(fit.verdict)) < page.index("<table")
+
+
+@pytest.mark.parametrize(
+    ("options", "level", "heading"),
+    [
+        ({}, "good", "Converged, and the draws suffice"),
+        ({"rounds": (Round(64, -30.0, -31.0, 0.01, 1),)}, "caution", "Converged, but with few draws"),
+        ({"rounds": (Round(64, -30.0, -90.0, 0.01, 1),)}, "bad", "Overfitting to the draws"),
+        ({"status": Status.MAX_SECONDS}, "caution", "Not converged"),
+        ({"status": Status.INTERRUPTED}, "caution", "Not converged"),
+        ({"status": Status.NO_ASCENT}, "bad", "The fit failed"),
+        ({"status": Status.NOT_FINITE, "rounds": ()}, "bad", "The fit failed"),
+    ],
+)
+def test_the_verdict_has_a_level(options, level, heading):
+    page = str(fit_report(schools(**options)))
+    assert f'class="verdict {level}"' in page
+    assert f"<strong>{heading}</strong>" in page
+
+
+def test_the_numbers_are_there():
+    fit = schools(rounds=THREE_ROUNDS, hyper={"noise_precision": 25.5, "lengths": np.array([1.25, 2.5])})
+    page = str(fit_report(fit, "Eight schools"))
+    assert "<h1>Eight schools</h1>" in page
+    for row in fit.summary():
+        assert f'<td class="text">{row["name"]}</td><td class="number">{row["mean"]:.4g}</td>' in page
+    assert "-31.6000 ± 0.1000" in page
+    assert page.count("<tr>") == 1 + 10 + 1 + 3 + 1 + 3
+    assert '<td class="text">lengths[1]</td><td class="number">2.5</td>' in page
+    assert "<dt>seed</dt><dd>7</dd>" in page
+    assert "python 3.11.7, jax 0.10.2" in page
+    assert f"quenched {qd.__version__}" in page
+
+
+def test_several_optima_are_listed():
+    optima = (Optimum(-32.1, np.zeros(10), 3), Optimum(-40.25, np.ones(10), 1))
+    assert "-40.2500" in str(fit_report(schools(optima=optima)))
+    assert "Optima" not in str(fit_report(schools()))
+
+
+def test_a_fit_that_reached_nothing_has_no_bound():
+    page = str(fit_report(schools(rounds=(), status=Status.NOT_FINITE)))
+    assert "not reached" in page
+    assert "nan" not in page.split("<style>")[0] + page.split("</style>")[1].split("base64")[0]
+
+
+def test_many_numbers_are_cut():
+    page = str(fit_report(make_fit(np.zeros(600))))
+    assert "100 more numbers are in the saved fit." in page
+    assert "parameters[499]" in page
+    assert "parameters[500]" not in page
+
+
+def test_without_matplotlib_the_numbers_are_still_there(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    page = str(fit_report(schools()))
+    assert "pip install &quot;quenched[plots]&quot;" in page
+    assert "tau" in page
+    assert not References(page).addresses
+
+
+def test_the_same_fit_gives_the_same_page(tmp_path):
+    pages = [write_report(schools(rounds=ONE_ROUND), tmp_path / name).read_bytes() for name in ("a.html", "b.html")]
+    assert pages[0] == pages[1]
