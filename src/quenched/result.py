@@ -195,6 +195,11 @@ class Fit:
         return bool(self.gap - 2.0 * self.check_error > OVERFIT_PER_COORDINATE * self.posterior.dim)
 
     @property
+    def draws_suffice(self) -> bool:
+        """The gap is below the tolerance, and the check is precise enough to say so."""
+        return bool(self.gap + 2.0 * self.check_error <= self.settings["tolerance"])
+
+    @property
     def verdict(self) -> str:
         """In words a person can act on."""
         return " ".join(part for part in (self.message, self._verdict_on_draws(), self._verdict_on_optima()) if part)
@@ -208,12 +213,14 @@ class Fit:
             where = f"the bound agrees with its value on fresh draws (gap {self.gap:.2g} ± {error:.2g} nats)"
         if self.overfits:
             return f"Overfitting to the draws: {where}. Use more draws (now {self.n_draws}) or matched ones."
+        if self.draws_suffice:
+            return f"The draws suffice: {where}, within the tolerance of {tolerance:.2g} nats."
         if self.gap > tolerance + 2.0 * error:
             return (
                 f"The draws are too few for the tolerance of {tolerance:.2g} nats: {where}. "
-                f"Trust the posterior to about that; raise max_draws (now {self.n_draws} draws) for more."
+                f"Trust the posterior to about that; use more draws (now {self.n_draws}) for more."
             )
-        return f"The draws suffice: {where}, within the tolerance of {tolerance:.2g} nats."
+        return f"The draws may suffice for the tolerance of {tolerance:.2g} nats, as far as can be told: {where}."
 
     def _verdict_on_optima(self) -> str:
         if len(self.optima) < 2:

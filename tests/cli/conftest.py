@@ -1,6 +1,5 @@
 """The command as a user runs it: another process, in a folder of its own."""
 
-import os
 import shutil
 import subprocess
 import sysconfig
@@ -8,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from quenched.cli import main
 
 
 @pytest.fixture
@@ -19,20 +20,36 @@ def command() -> str:
 
 
 @pytest.fixture
+def call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """The same within this process, for what does not need another: exit code, output, complaints."""
+    monkeypatch.chdir(tmp_path)
+
+    def main_of(*arguments: object) -> tuple[int, str, str]:
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as stop:  # argparse
+            code = int(stop.code or 0)
+        return code, *capsys.readouterr()
+
+    return main_of
+
+
+@pytest.fixture
 def run(command: str, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run `quenched` with these arguments in `tmp_path`."""
 
-    def call(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    def another(*arguments: object) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [command, *map(str, arguments)],
             cwd=tmp_path,
-            env={**os.environ, **environment},
             capture_output=True,
             text=True,
             check=False,
         )
 
-    return call
+    return another
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ def test_mixed_scales_that_are_not_gaussian_need_no_help_either():
 def test_the_diagonal_family_finds_the_conditional_deviations():
     """The best diagonal Gaussian in KL(q ‖ p) keeps the mean and has variances 1 / diag(precision)."""
     problem = problems.gaussian(7, 1e2)
-    fit = problem.fit(family="diagonal", draws=2)
+    fit = problem.fit(family="diagonal", draws=14)
     precision = problem.data["factor"].T @ problem.data["factor"]
     np.testing.assert_allclose(fit.mean, problem.mean, atol=1e-5)
     np.testing.assert_allclose(fit.sd, np.diag(precision) ** -0.5, rtol=1e-5)
@@ -89,7 +89,7 @@ def test_the_diagonal_family_finds_the_conditional_deviations():
 
 def test_blocks_find_the_conditional_covariance_of_each_block():
     problem = problems.gaussian(7, 1e2)
-    fit = problem.fit(family=qd.Blocks([3, 4]), draws=8)
+    fit = problem.fit(family=qd.Blocks([3, 4]), draws=14)
     precision = problem.data["factor"].T @ problem.data["factor"]
     expected = np.zeros((7, 7))
     expected[:3, :3], expected[3:, 3:] = np.linalg.inv(precision[:3, :3]), np.linalg.inv(precision[3:, 3:])

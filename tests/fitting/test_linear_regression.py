@@ -96,12 +96,17 @@ def test_fewer_draws_than_weights_are_warned_about():
 
 
 def test_the_history_of_the_monitor_shows_overfitting():
-    """Round by round, as in the paper: with S = 10 the check bound ends far below its best."""
+    """Round by round, as in the paper: with S = 10 the two bounds part, with S = 100 they rise together."""
     features, y = paper_data(8)
     target = qd.regression(linear, features, y)
     options = {"method": qd.Alternating(max_rounds=12), "check": 500, "progress": False}
     few = qd.fit(target, np.zeros(8), draws=qd.iid(10, 8), **options)
     many = qd.fit(target, np.zeros(8), draws=qd.iid(100, 8), **options)
-    assert few.history.check_bound[-1] < few.history.check_bound.max() - 1.0
-    assert many.history.check_bound[-1] > many.history.check_bound.max() - 1.0
+    gaps = few.history.bound - few.history.check_bound
+    assert abs(gaps[0]) < 1.0
+    assert gaps[-1] > 10.0
+    assert np.max(np.abs(many.history.bound - many.history.check_bound)) < 2.0
+    assert many.history.check_bound[-1] > few.history.check_bound[-1] + 10.0
     assert (np.diff(few.history.bound) >= -1e-9).all()
+    assert (np.diff(few.history.n_evaluations) >= 0).all()
+    assert set(few.history["n_draws"]) == {10}

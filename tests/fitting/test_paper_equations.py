@@ -1,7 +1,7 @@
 """The bound, its gradients and the updates of the precisions, against the paper's formulas in NumPy.
 
-The formulas below are written from Sec. 2 of the paper and use nothing of the library: a loop over the draws, the
-Jacobian of the model by hand, the pseudo-inverse of L.
+`paper.py` holds them as the paper has them: a loop over the draws, the Jacobian of the model by hand, the
+pseudo-inverse of L.
 """
 
 import jax
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import paper
 import quenched as qd
 import registry
 from quenched.families import Full
@@ -25,37 +26,6 @@ M, N, S = 3, 6, 8
 
 def model(w, x):
     return w[0] * jax.numpy.sin(w[1] * x) + jax.numpy.tanh(w[2] * x)
-
-
-def numpy_model(w, x):
-    return w[0] * np.sin(w[1] * x) + np.tanh(w[2] * x)
-
-
-def numpy_jacobian(w, x):
-    """(N, M)."""
-    slope = x / np.cosh(w[2] * x) ** 2
-    return np.stack([np.sin(w[1] * x), w[0] * x * np.cos(w[1] * x), slope], axis=1)
-
-
-def paper_bound(mu, L, alpha, beta, z, x, y):
-    """Eq. (11), with the constants it leaves out: -N/2 log 2π and M/2."""
-    likelihood = 0.0
-    for draw in z:
-        residual = y - numpy_model(mu + L @ draw, x)
-        likelihood += 0.5 * N * np.log(beta) - 0.5 * beta * residual @ residual
-    kl = 0.5 * (np.trace(alpha * L.T @ L) + alpha * mu @ mu - M - np.linalg.slogdet(alpha * L @ L.T)[1])
-    return likelihood / len(z) - 0.5 * N * np.log(2.0 * np.pi) - kl
-
-
-def paper_gradients(mu, L, alpha, beta, z, x, y):
-    """Eqs. for the gradients with respect to mu and L."""
-    of_mu, of_L = np.zeros(M), np.zeros((M, M))
-    for draw in z:
-        w = mu + L @ draw
-        pull = beta * numpy_jacobian(w, x).T @ (y - numpy_model(w, x))
-        of_mu += pull / len(z)
-        of_L += np.outer(pull, draw) / len(z)
-    return of_mu - alpha * mu, of_L - alpha * L + np.linalg.pinv(L).T
 
 
 def random_setting(seed):
@@ -85,13 +55,14 @@ def test_gradients_equal_the_two_equations(seed, kind):
     mu, L, alpha, beta, x, y = random_setting(seed)
     draws = registry.DRAWS[kind](S, M, seed)
     slope = at(mu, L, alpha, beta, x, y, draws)
-    of_mu, of_L = paper_gradients(mu, L, alpha, beta, draws.points, x, y)
+    setting = paper.Setting(paper.wave, paper.wave_jacobian, x, y, draws.points)
+    of_mu, of_L = paper.gradients(setting, mu, L, alpha, beta)
     of_mean, of_log_diagonal, of_lower = np.split(np.asarray(slope.gradient), [M, 2 * M])
     scale = max(1.0, np.abs(of_L).max())
     np.testing.assert_allclose(of_mean, of_mu, atol=1e-10 * scale)
     np.testing.assert_allclose(of_log_diagonal, np.diag(of_L) * np.diag(L), atol=1e-10 * scale)  # chain rule
     np.testing.assert_allclose(unpack(of_lower, M), np.tril(of_L, -1), atol=1e-10 * scale)
-    np.testing.assert_allclose(slope.bound, paper_bound(mu, L, alpha, beta, draws.points, x, y), rtol=1e-10)
+    np.testing.assert_allclose(slope.bound, paper.bound(setting, mu, L, alpha, beta), rtol=1e-10)
 
 
 @registry.law
@@ -100,9 +71,9 @@ def test_precisions_equal_the_two_formulas(seed):
     mu, L, alpha, beta, x, y = random_setting(seed)
     draws = qd.iid(S, M, seed)
     slope = at(mu, L, alpha, beta, x, y, draws, profile=True)
-    squares = sum(np.sum((y - numpy_model(mu + L @ z, x)) ** 2) for z in draws.points)
-    np.testing.assert_allclose(slope.hyper.prior_precision, M / (mu @ mu + np.trace(L @ L.T)), rtol=1e-12)
-    np.testing.assert_allclose(slope.hyper.noise_precision, S * N / squares, rtol=1e-12)
+    prior, noise = paper.updates(paper.Setting(paper.wave, paper.wave_jacobian, x, y, draws.points), mu, L)
+    np.testing.assert_allclose(slope.hyper.prior_precision, prior, rtol=1e-12)
+    np.testing.assert_allclose(slope.hyper.noise_precision, noise, rtol=1e-12)
 
 
 @registry.law
@@ -113,11 +84,12 @@ def test_profiling_gives_the_bound_and_gradient_at_the_best_precisions(seed):
     draws = qd.matched(S, M, seed)
     slope = at(mu, L, alpha, beta, x, y, draws, profile=True)
     best = float(slope.hyper.prior_precision), float(slope.hyper.noise_precision)
-    np.testing.assert_allclose(slope.bound, paper_bound(mu, L, *best, draws.points, x, y), rtol=1e-10)
+    setting = paper.Setting(paper.wave, paper.wave_jacobian, x, y, draws.points)
+    np.testing.assert_allclose(slope.bound, paper.bound(setting, mu, L, *best), rtol=1e-10)
     for other in ((1.1, 1.0), (0.9, 1.0), (1.0, 1.1), (1.0, 0.9)):
         moved = best[0] * other[0], best[1] * other[1]
-        assert paper_bound(mu, L, *moved, draws.points, x, y) < slope.bound
-    of_mu, of_L = paper_gradients(mu, L, *best, draws.points, x, y)
+        assert paper.bound(setting, mu, L, *moved) < slope.bound
+    of_mu, of_L = paper.gradients(setting, mu, L, *best)
     np.testing.assert_allclose(slope.gradient[:M], of_mu, atol=1e-9 * max(1.0, np.abs(of_L).max()))
 
 

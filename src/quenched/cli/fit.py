@@ -2,9 +2,6 @@
 
 import argparse
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,8 +60,7 @@ def run(options: argparse.Namespace) -> int:
     start = _saved(model, result_path) if options.resume else model.start
     if not options.quiet:
         print(f"Fitting {model.name} of {model.path}\n", flush=True)
-    with _plain_warnings():
-        fit = _fit(model, start, options, result_path)
+    fit = _fit(model, start, options, result_path)
     if not fit.history:
         print(f"quenched: {fit.verdict}\nNothing was reached, so nothing was saved.", file=sys.stderr)
         return 1
@@ -160,11 +156,3 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Misuse(f"--out {folder}: cannot make this folder ({error.strerror}).") from error
-
-
-@contextmanager
-def _plain_warnings() -> Iterator[None]:
-    """Warnings as one line without the place in our code."""
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *place, **more: print(f"quenched: warning: {message}", file=sys.stderr)
-        yield

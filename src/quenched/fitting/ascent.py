@@ -46,24 +46,35 @@ class _Climber:
     def __init__(self, objective: Objective, minimiser: Minimiser, hyper: Hyper, active, profile: bool):
         self.objective, self.minimiser, self.profile = objective, minimiser, profile
         self.hyper = hyper
-        self.active = 1.0 if active is None else active
+        self.active = slice(None) if active is None else np.flatnonzero(active)
         self.count = 0
         self.totals: Totals | None = None
         self.broken = np.zeros(0, int)  # coordinates whose gradient was not finite where the bound was
 
     def stand(self, coordinates: Coordinates, position: np.ndarray) -> None:
         """Begin, or begin anew, at a position of some coordinates."""
-        self.coordinates = coordinates
-        self.state: State = self.minimiser.init(position)
+        self.coordinates, self.held = coordinates, position
+        self.state: State = self.minimiser.init(position[self.active])
+
+    def _whole(self, part: np.ndarray) -> np.ndarray:
+        """All coordinates: the active ones from the minimiser, the others where they are held."""
+        whole = self.held.copy()
+        whole[self.active] = part
+        return whole
+
+    @property
+    def position(self) -> np.ndarray:
+        return self._whole(self.state.position)
 
     def turn(self, totals: Totals | None = None) -> bool:
         """One evaluation and one step, True if the trial was accepted. Totals known already are not taken again."""
         before, objective, here = self.state, self.objective, self.coordinates
+        trial = self._whole(before.trial)
         if totals is None:
-            slope, totals = objective.slope(here, before.trial, self.hyper, profile=self.profile)
+            slope, totals = objective.slope(here, trial, self.hyper, profile=self.profile)
             self.count += 1
         else:
-            slope = objective.close(here, before.trial, totals, self.hyper, profile=self.profile)
+            slope = objective.close(here, trial, totals, self.hyper, profile=self.profile)
         if np.isfinite(slope.bound) and not np.isfinite(slope.gradient).all():
             self.broken = np.flatnonzero(~np.isfinite(totals.of_posterior.mean))
         self.state = raise_bound(self.minimiser, before, slope, self.active)
@@ -93,13 +104,14 @@ class _Climber:
         )
 
     def reached(self) -> tuple[Gaussian, Hyper]:
-        posterior, free = read(self.coordinates, self.state.position)
+        posterior, free = read(self.coordinates, self.position)
         return posterior, self.hyper._replace(free=free)
 
 
 def raise_bound(minimiser: Minimiser, state: State, slope: Slope, active) -> State:
     """Tell a minimiser of a bound that is to be raised: the one place where the sign changes."""
-    return minimiser.step(state, -np.asarray(slope.bound), -np.asarray(slope.gradient) * active)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a trial may be anything; it is judged there
+        return minimiser.step(state, -np.asarray(slope.bound), -np.asarray(slope.gradient)[active])
 
 
 def ascend(
@@ -136,8 +148,8 @@ def ascend(
             raise Interrupted(Ascent(*reached)) from stop
         known = None
         since += 1
-        if accepted and since >= whiten_every and np.max(np.abs(climber.state.position)) > 0.5:
-            climber.stand(climber.coordinates.moved(climber.state.position), np.zeros(origin.size))
+        if accepted and since >= whiten_every and np.max(np.abs(climber.position)) > 0.5:
+            climber.stand(climber.coordinates.moved(climber.position), np.zeros(origin.size))
             climber.turn(climber.totals)
             since = 0
         status = _outcome(climber, gradient_tolerance, noise) or watch(climber.bound, objective.n)

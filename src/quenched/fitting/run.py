@@ -77,7 +77,7 @@ def fit(
     max_draws
         Where growth ends; 16 per coupled coordinate and at least 2048 by default.
     tolerance
-        Nats of gap that are accepted; 0.1, or 0.01 per coordinate if that is more.
+        Nats of gap that are accepted; 0.01 per coordinate, and at least 0.02, by default.
     starts
         Starting points: the given one and others around it, each with its own optimum; the best bound is kept.
     check
@@ -143,7 +143,7 @@ def fit(
                 stacklevel=2,
             )
         run.tolerance = (
-            max(0.1, 0.01 * space.dim) if tolerance is None else options.positive_number("tolerance", tolerance)
+            max(0.02, 0.01 * space.dim) if tolerance is None else options.positive_number("tolerance", tolerance)
         )
         limit = max(2048, 16 * coupled) if max_draws is None else options.whole_number("max_draws", max_draws, 2)
         run.max_draws = first.n if draws is not None else limit
@@ -268,13 +268,13 @@ class _Run:
     def _record(self, posterior: Gaussian, hyper: Hyper, bound: float, objective: Objective) -> None:
         n, precise = self.n_check, 0.0
         if n is None:
-            n, precise = 5 * self.draws.n, 0.05 * self.tolerance
+            n, precise = 5 * self.draws.n, 0.2 * self.tolerance
         seen = check(self.problem, posterior, hyper, check_draws(n, self.problem.dim, self.seed), self.draws.n, precise)
         self.rounds.append(Round(self.draws.n, bound, seen.bound, seen.error, self.n_evaluations))
 
     def _too_few(self) -> bool:
         last = self.rounds[-1]
-        return last.bound - last.check_bound > self.tolerance + last.check_error
+        return last.bound - last.check_bound + 2.0 * last.check_error > self.tolerance
 
     def _of(self, ascent: Ascent) -> Fit:
         message = " ".join(part for part in (ascent.status.message, ascent.note) if part)

@@ -13,6 +13,7 @@ from quenched.optimise.backend import choose, namespace
 from quenched.optimise.minimiser import Minimiser, State
 
 _BEGIN, _PROBE, _MOVE = 0, 1, 2
+_WORST = -4.0  # comparison of a move that failed altogether
 
 
 class SCGState(State):
@@ -139,7 +140,8 @@ class ScaledConjugateGradients(Minimiser):
         descent = -(state.gradient @ state.direction)
         comparison = 2.0 * state.model_curvature * (state.value - value) / descent**2
         finite = xp.isfinite(comparison) & xp.all(xp.isfinite(gradient))
-        comparison = xp.where(finite, comparison, -1.0)
+        # Møller's rule would damp in proportion to how bad a move was; after an overflow it would never recover.
+        comparison = xp.maximum(xp.where(finite, comparison, _WORST), _WORST)
         success = comparison >= 0
         shrunk = xp.where(success & (comparison >= 0.75), 0.25 * state.damping, state.damping)
         damping = xp.where(comparison < 0.25, shrunk + state.model_curvature * (1.0 - comparison) / square, shrunk)

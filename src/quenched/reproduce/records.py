@@ -1,0 +1,49 @@
+"""Results as rows of one table, `results.csv`."""
+
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Record(NamedTuple):
+    """One number beside the paper's."""
+
+    experiment: str
+    dataset: str
+    mode: str  # paper | default
+    method: str
+    metric: str
+    value: float
+    spread: float | None = None
+    paper_value: float | None = None
+    paper_spread: float | None = None
+    repetitions: int = 1
+
+
+def summarise(
+    experiment: str,
+    dataset: str,
+    mode: str,
+    method: str,
+    metric: str,
+    values: Sequence[float],
+    paper: tuple[float, float] | float | None = None,
+) -> Record:
+    """Mean and standard deviation over repetitions."""
+    numbers = np.asarray(values, dtype=float)
+    spread = float(numbers.std(ddof=1)) if len(numbers) > 1 else None
+    value, paper_spread = paper if isinstance(paper, tuple) else (paper, None)
+    return Record(
+        experiment, dataset, mode, method, metric, float(numbers.mean()), spread, value, paper_spread, len(numbers)
+    )
+
+
+def write_csv(path: Path, records: Iterable[Record]) -> None:
+    """Write all records, one row each."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(Record._fields)
+        writer.writerows(["" if cell is None else cell for cell in record] for record in records)

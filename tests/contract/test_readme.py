@@ -1,0 +1,44 @@
+"""The README cannot rot: its code runs, and its first example prints what is shown."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def posterior(text: str) -> list[str]:
+    """The lines that do not depend on the machine: the table of means and standard deviations."""
+    lines = [line.rstrip() for line in text.splitlines()]
+    return lines[: lines.index("")]
+
+
+def test_the_first_example_prints_what_is_shown(capsys):
+    shown = re.findall(r"```text\n(.*?)```", README, re.DOTALL)[0]
+    exec(compile(BLOCKS[0], "README.md", "exec"), {})
+    assert posterior(capsys.readouterr().out) == posterior(shown)
+
+
+def test_the_first_example_has_ten_lines():
+    assert len([line for line in BLOCKS[0].splitlines() if line]) <= 10
+
+
+def test_every_block_runs_after_the_ones_before(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    for block in BLOCKS:
+        exec(compile(block, "README.md", "exec"), names)
+    assert (tmp_path / "fit.png").exists()
+    assert names["fit"].converged
+    assert set(names["curve"].hyper) == {"prior_precision", "noise_precision"}
+    assert names["host"].mean == pytest.approx([3.0, 3.0])
+    means = [fit.mean["mu"] for fit in names["fits"]]
+    assert means[1] > means[0]
+
+
+@pytest.mark.parametrize("name", re.findall(r"`?((?:examples/\w+\.py)|(?:[A-Z]+\.(?:md|cff)))\b", README))
+def test_files_that_are_named_exist(name):
+    assert (ROOT / name).exists()
