@@ -196,8 +196,11 @@ class Fit:
 
     @property
     def draws_suffice(self) -> bool:
-        """The gap is below the tolerance, and the check is precise enough to say so."""
-        return bool(self.gap + 2.0 * self.check_error <= self.settings["tolerance"])
+        """The bound agrees with its check to the tolerance, and the check is precise enough to say so.
+
+        A gap below zero counts as one above it: it too shows how far the draws can be off.
+        """
+        return bool(abs(self.gap) + 2.0 * self.check_error <= self.settings["tolerance"])
 
     @property
     def verdict(self) -> str:

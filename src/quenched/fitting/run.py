@@ -274,7 +274,7 @@ class _Run:
 
     def _too_few(self) -> bool:
         last = self.rounds[-1]
-        return last.bound - last.check_bound + 2.0 * last.check_error > self.tolerance
+        return abs(last.bound - last.check_bound) + 2.0 * last.check_error > self.tolerance
 
     def _of(self, ascent: Ascent) -> Fit:
         message = " ".join(part for part in (ascent.status.message, ascent.note) if part)

@@ -132,7 +132,7 @@ class Starter:
             gradient_tolerance=1e-2,
             max_evaluations=_LONGEST_SHORT_FIT,
             whiten_every=_LONGEST_SHORT_FIT,
-            watch=_while_promising(rival - 0.5 * problem.dim - 5.0),
+            watch=_while_promising(rival, problem.dim),
             active=_without_correlations(broad, problem.hyper.free.size),
         )
         self.n_short += objective.n_evaluations
@@ -157,15 +157,17 @@ def _worth(start: Start) -> float:
     return start.bound if finite else -np.inf
 
 
-def _while_promising(hopeless: float) -> Watch:
-    """Stop a short fit that has had its turn, unless it rises and is above the `hopeless` level."""
+def _while_promising(rival: float, dim: int) -> Watch:
+    """Stop a short fit that cannot win, or that has had its turn and no longer rises."""
     bounds = []
 
     def watch(bound: float, n_draws: int) -> Status | None:
         bounds.append(bound)
-        if len(bounds) < _SHORT_FIT or (bound > hopeless and bound - bounds[-_SHORT_FIT // 2] > 0.5):
-            return None
-        return Status.MAX_EVALUATIONS
+        if len(bounds) < _SHORT_FIT:
+            hopeless = len(bounds) >= _SHORT_FIT // 2 and bound < rival - 5.0 * dim - 50.0
+            return Status.MAX_EVALUATIONS if hopeless else None
+        rising = bound - bounds[-_SHORT_FIT // 2] > 0.5
+        return None if rising and bound > rival - 0.5 * dim - 5.0 else Status.MAX_EVALUATIONS
 
     return watch
 

@@ -1,7 +1,6 @@
 """A page: a title, sections, and the style, in one file that asks the network for nothing."""
 
 import os
-import tempfile
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -68,12 +67,10 @@ class Document:
         """Write the page. The file appears whole or not at all."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".html")
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(str(self))
-            Path(temporary).chmod(0o644)
+            temporary.write_text(str(self), encoding="utf-8")
             os.replace(temporary, path)
         finally:
-            Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
         return path

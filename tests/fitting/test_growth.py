@@ -1,0 +1,104 @@
+"""The monitor and the growth of the draws."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import problems
+import quenched as qd
+
+
+def heavy(w, data):
+    """Product of Student densities (3 degrees of freedom) of correlated coordinates: far from Gaussian."""
+    mixed = data @ w
+    return -2.0 * jnp.sum(jnp.log1p(mixed**2 / 3.0))
+
+
+MIXING = np.eye(6) + 0.5 * np.random.default_rng(0).standard_normal((6, 6))
+grow = {"data": MIXING, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def grown():
+    return qd.fit(heavy, np.zeros(6), tolerance=0.02, max_draws=512, **grow)
+
+
+def test_draws_double_until_the_gap_is_below_the_tolerance(grown):
+    sizes = grown.history.n_draws
+    assert grown.n_rounds > 1
+    assert sizes[0] == 64
+    np.testing.assert_array_equal(sizes[1:], 2 * sizes[:-1])
+    assert grown.n_draws == sizes[-1]
+    gaps = grown.history.bound - grown.history.check_bound
+    errors = grown.history.check_error
+    assert (gaps[:-1] > 0.02 + errors[:-1]).all()
+    assert gaps[-1] <= 0.02 + errors[-1] or grown.n_draws == 512
+
+
+def test_more_draws_make_the_bound_less_optimistic(grown):
+    assert grown.history.bound[0] > grown.history.bound[-1]
+    assert grown.history.check_bound[-1] > grown.history.check_bound[0] - 0.05
+
+
+def test_growing_is_the_same_as_asking_for_that_many(grown):
+    """The raw draws are a prefix and the whole set is matched again, so the way there leaves no trace."""
+    direct = qd.fit(heavy, np.zeros(6), draws=grown.n_draws, tolerance=0.02, **grow)
+    np.testing.assert_allclose(direct.bound, grown.bound, atol=1e-6)
+    np.testing.assert_allclose(direct.mean, grown.mean, atol=1e-3)
+    assert direct.n_rounds == 1
+
+
+def test_growth_ends_at_max_draws_and_the_verdict_says_so():
+    fit = qd.fit(heavy, np.zeros(6), tolerance=1e-4, check=20_000, max_draws=128, **grow)
+    assert fit.n_draws == 128
+    assert fit.converged
+    assert "too few for the tolerance of 0.0001 nats" in fit.verdict
+    assert "raise max_draws (now 128 draws)" in fit.verdict
+
+
+def test_a_wide_tolerance_needs_no_growth():
+    fit = qd.fit(heavy, np.zeros(6), tolerance=5.0, **grow)
+    assert fit.n_rounds == 1
+    assert "The draws suffice" in fit.verdict
+    assert "within the tolerance of 5 nats" in fit.verdict
+
+
+def test_fixed_draws_never_grow():
+    for draws in (12, qd.matched(12, 6)):
+        fit = qd.fit(heavy, np.zeros(6), tolerance=1e-6, draws=draws, **grow)
+        assert fit.n_draws == 12
+        assert fit.n_rounds == 1
+
+
+def test_the_gap_is_the_difference_of_the_two_bounds(grown):
+    assert grown.gap == grown.bound - grown.check_bound
+    last = grown.history[-1]
+    assert (last.bound, last.check_bound, last.check_error) == (grown.bound, grown.check_bound, grown.check_error)
+    assert last.n_evaluations == grown.n_evaluations
+
+
+def test_the_check_draws_are_not_the_draws():
+    """Independent ones of another stream: on its own draws a fit looks better than on any others."""
+    from quenched.fitting import check_draws
+
+    z = check_draws(50, 3, 0).points
+    assert not np.isclose(z[:, None], qd.iid(200, 3, 0).points[None]).any()
+    np.testing.assert_array_equal(z, check_draws(50, 3, 0).points)
+    assert not np.isclose(z, check_draws(50, 3, 1).points).any()
+
+
+def test_the_check_has_the_number_of_draws_asked_for():
+    """The error is that of the mean of so many: a hundred times as many, a tenth of it."""
+    problem = problems.PROBLEMS["skew_normal"]
+    rough, fine = (problem.fit(draws=32, check=n) for n in (200, 20_000))
+    assert rough.bound == fine.bound
+    np.testing.assert_allclose(rough.check_error / fine.check_error, 10.0, rtol=0.3)
+    assert abs(rough.check_bound - fine.check_bound) < 4.0 * rough.check_error
+
+
+def test_the_error_of_the_check_is_honest():
+    """The spread of check bounds over independent check draws is what the error says."""
+    problem = problems.PROBLEMS["skew_normal"]
+    fits = [problem.fit(draws=qd.matched(32, 1, seed=0), check=100, seed=seed) for seed in range(40)]
+    spread = np.std([fit.check_bound for fit in fits], ddof=1)
+    assert 0.6 < spread / np.mean([fit.check_error for fit in fits]) < 1.6
