@@ -67,8 +67,8 @@ class Attempt(NamedTuple):
     n_evaluations: int
 
 
-def moller(function, gradient, start, sigma=1e-5, damping=1e-6) -> Iterator[Attempt]:
-    """Scaled conjugate gradients, attempt by attempt."""
+def moller(function, gradient, start, sigma=1e-5, damping=1e-6, worst=-np.inf) -> Iterator[Attempt]:
+    """Scaled conjugate gradients, attempt by attempt; no comparison is taken to be below `worst`."""
     x = np.asarray(start, float)
     residual = direction = -gradient(x)
     fresh, k, count = True, 1, 1
@@ -87,6 +87,7 @@ def moller(function, gradient, start, sigma=1e-5, damping=1e-6) -> Iterator[Atte
         mu = direction @ residual
         alpha = mu / curvature
         comparison = 2.0 * curvature * (function(x) - function(x + alpha * direction)) / mu**2
+        comparison = max(comparison, worst) if np.isfinite(comparison) else worst
         count += 1
         if comparison >= 0:
             x = x + alpha * direction
@@ -107,9 +108,12 @@ def moller(function, gradient, start, sigma=1e-5, damping=1e-6) -> Iterator[Atte
 
 
 def climb(function, gradient, start, n_steps):
-    """Where `n_steps` successes, or two evaluations for each and one to begin, lead."""
+    """Where `n_steps` successes, or two evaluations for each and one to begin, lead.
+
+    The exponential of the scale overflows at times; as in the library, no failure counts for more than -4.
+    """
     position, successes = np.asarray(start, float), 0
-    for attempt in moller(lambda x: -function(x), lambda x: -gradient(x), start):
+    for attempt in moller(lambda x: -function(x), lambda x: -gradient(x), start, worst=-4.0):
         if attempt.n_evaluations > 2 * n_steps + 1:
             return position
         position, successes = attempt.position, successes + attempt.success

@@ -63,5 +63,7 @@ def test_a_limit_that_nothing_fits_is_refused_with_the_numbers(data):
 
 def test_growth_respects_the_limit(data):
     """Draws that would not fit are not grown."""
-    fit = qd.fit(log_density, np.zeros(DIM), data=data, memory=400_000, tolerance=1e-9, check=2000, progress=False)
-    assert fit.n_draws * DIM * 8 * 8 < 400_000
+    few = {name: value[:20] for name, value in data.items()}
+    options = {"data": few, "tolerance": 1e-9, "check": 200, "max_draws": 1024, "progress": False}
+    assert qd.fit(log_density, np.zeros(DIM), **options).n_draws == 1024
+    assert 64 <= qd.fit(log_density, np.zeros(DIM), memory=100_000, **options).n_draws <= 256

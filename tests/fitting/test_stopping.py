@@ -27,9 +27,10 @@ def counting(limit, error=KeyboardInterrupt):
     return qd.from_value_and_grad(function), calls
 
 
-def complete_calls():
+def complete_calls(**options):
+    """Calls of a fit that nothing disturbs; the last two are those of the check."""
     target, calls = counting(10**9)
-    qd.fit(target, np.ones(2), draws=8, check=2, progress=False)
+    qd.fit(target, np.ones(2), draws=8, check=2, progress=False, **options)
     return len(calls)
 
 
@@ -49,8 +50,9 @@ def test_an_interrupt_keeps_what_was_reached():
 
 
 def test_an_interrupt_of_alternating_keeps_the_last_round():
-    target, _ = counting(700)
-    fit = qd.fit(target, np.ones(2), draws=8, check=2, method=qd.Alternating(steps=3, tolerance=1e-12), progress=False)
+    method = qd.Alternating(steps=3, tolerance=1e-12)
+    target, _ = counting(complete_calls(method=method) // 2)
+    fit = qd.fit(target, np.ones(2), draws=8, check=2, method=method, progress=False)
     assert fit.status == "interrupted"
     assert fit.n_rounds > 2
     assert fit.bound == max(fit.history.bound)

@@ -1,4 +1,4 @@
-"""The command line: `quenched fit`, `quenched datasets`.
+"""The command line: `quenched fit`, `quenched reproduce`, `quenched datasets`.
 
 A command is a module with `add_parser(commands)`, which names the function that runs it. That function returns the exit
 code: 0 done, 1 a fit that did not converge (what it reached is saved), 2 misuse, 130 interrupted. Whatever is slow to
@@ -10,10 +10,10 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from quenched.cli import datasets, fit
+from quenched.cli import datasets, fit, reproduce
 from quenched.cli.misuse import Misuse
 
-_COMMANDS = (fit, datasets)
+_COMMANDS = (fit, reproduce, datasets)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,35 @@
+"""`quenched reproduce`: rerun the paper's experiments and write the report."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from quenched.cli.misuse import Misuse
+
+_NAMES = ("bivariate", "linear", "logistic", "multiclass", "all")
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser("reproduce", help="rerun the paper's experiments, our numbers beside the paper's")
+    parser.add_argument("experiments", nargs="*", choices=_NAMES, default="all", metavar="EXPERIMENT", help=", ".join(_NAMES))
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="a selection that takes a few minutes (the default)")
+    size.add_argument("--full", action="store_true", help="every partition and fold")
+    parser.add_argument("--out", type=Path, default=Path("out/reproduce"), metavar="DIR", help="folder (%(default)s)")
+    parser.add_argument("--jobs", type=int, metavar="N", help="processes; one per core by default")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run, and say where the report is."""
+    if options.jobs is not None and options.jobs < 1:
+        raise Misuse(f"--jobs {options.jobs}: at least one process is needed")
+    try:
+        from quenched.reproduce import reproduce
+
+        names = [options.experiments] if isinstance(options.experiments, str) else options.experiments
+        report = reproduce(names, full=options.full, out=options.out, jobs=options.jobs)
+    except ImportError as error:
+        raise Misuse(f'{error} (pip install "quenched[reproduce]" installs all that reproduce needs)') from error
+    print(f"report   {report}\nnumbers  {report.parent / 'results.csv'}")
+    return 0
