@@ -258,9 +258,7 @@ def eight_schools_problem() -> Problem:
     prior = -0.5 * (mu / 5.0) ** 2 - np.log(5.0) - 0.5 * LOG_TWO_PI + np.log(2.0) - np.log(5.0 * np.pi)
     joint = likelihood + (prior - np.log1p((tau / 5.0) ** 2) + log_tau)[..., 0]
     evidence = float(np.log(np.sum(np.exp(joint)) * (80 / 800) * (24 / 800)))
-    return Problem(
-        "eight_schools", eight_schools_centred, start, SCHOOLS, 10, {"tau": qd.positive}, evidence=evidence
-    )
+    return Problem("eight_schools", eight_schools_centred, start, SCHOOLS, 10, {"tau": qd.positive}, evidence=evidence)
 
 
 def _registered(*problems: Problem) -> dict[str, Problem]:

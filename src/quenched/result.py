@@ -16,6 +16,7 @@ from quenched.families import Gaussian
 from quenched.transforms import Parameters, Space, real
 
 _NATURAL_DRAWS = 4096  # for moments in natural units; costs no evaluation of the log density
+_NATURAL_NUMBERS = 10**7  # draws times coordinates, at the most
 OVERFIT_PER_COORDINATE = 0.25  # nats of gap per coordinate beyond which the fit follows its draws, not the target
 
 
@@ -31,10 +32,11 @@ class Status(StrEnum):
 
     @property
     def message(self) -> str:
+        """What happened and what to do next, in words."""
         return {
             "converged": "Converged.",
-            "max_evaluations": "Stopped at the limit of evaluations before converging; "
-            "resume with start=fit, or raise max_evaluations of the method.",
+            "max_evaluations": "Stopped at the method's limit of evaluations or rounds before converging; "
+            "resume with start=fit, or raise the limit.",
             "max_seconds": "Stopped at max_seconds before converging; resume with start=fit.",
             "no_ascent": "Stopped where no step raises the bound although its gradient is not zero: check that "
             "the log density is smooth and its gradient right.",
@@ -95,25 +97,31 @@ class Posterior:
 
     @property
     def dim(self) -> int:
+        """Coordinates on the real line."""
         return self.member.dim
 
     @cached_property
     def mean(self) -> np.ndarray:
+        """m."""
         return self._double(lambda: self.member.mean)
 
     @cached_property
     def scale(self) -> np.ndarray:
+        """L, lower triangular, with covariance L Lᵀ."""
         return self._double(lambda: self.member.scale)
 
     @cached_property
     def covariance(self) -> np.ndarray:
+        """L Lᵀ, dense."""
         return self._double(lambda: self.member.covariance)
 
     @cached_property
     def variance(self) -> np.ndarray:
+        """Diagonal of the covariance, without forming it."""
         return self._double(self.member.variance)
 
     def entropy(self) -> float:
+        """In nats."""
         return float(self._double(self.member.entropy))
 
     def log_density(self, w: Any) -> np.ndarray:
@@ -159,6 +167,7 @@ class Fit:
 
     @property
     def converged(self) -> bool:
+        """The bound is at its highest on these draws."""
         return self.status is Status.CONVERGED
 
     @property
@@ -168,6 +177,7 @@ class Fit:
 
     @property
     def n_rounds(self) -> int:
+        """Outer passes recorded in `history`."""
         return len(self.history)
 
     @property
@@ -208,6 +218,11 @@ class Fit:
         return " ".join(part for part in (self.message, self._verdict_on_draws(), self._verdict_on_optima()) if part)
 
     def _verdict_on_draws(self) -> str:
+        if np.isfinite(self.bound) and self.history and not np.isfinite(self.check_bound):
+            return (
+                "On fresh draws the log density is not finite: the posterior reaches beyond the support. Give the "
+                "parameter a transform (positive, interval(a, b), ...) that keeps it there."
+            )
         if not np.isfinite(self.gap):
             return ""
         tolerance, error = self.settings["tolerance"], self.check_error
@@ -276,8 +291,9 @@ def natural_moments(posterior: Posterior, space: Space) -> tuple[Parameters, Par
     means, sds = space.unravel(posterior.mean), space.unravel(np.sqrt(posterior.variance))
     if not space.constrained:
         return means, sds
-    kind = "matched" if 2 * posterior.dim <= _NATURAL_DRAWS else "antithetic"
-    natural = to_natural(space, posterior.transform(make(kind, _NATURAL_DRAWS, posterior.dim, 0).points))
+    n = int(np.clip(_NATURAL_NUMBERS // posterior.dim, 64, _NATURAL_DRAWS) // 2 * 2)
+    kind = "matched" if 2 * posterior.dim <= n else "antithetic"
+    natural = to_natural(space, posterior.transform(make(kind, n, posterior.dim, 0).points))
     chosen = []
     for leaf, mean, sd, values in zip(
         space.leaves, jax.tree.leaves(means), jax.tree.leaves(sds), jax.tree.leaves(natural), strict=True

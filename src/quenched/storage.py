@@ -44,6 +44,9 @@ def save(fit: Fit, path: str | Path) -> Path:
     try:
         with os.fdopen(handle, "wb") as file:
             np.savez(file, **arrays)  # pyright: ignore
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)  # as any other new file: mkstemp makes private ones
         os.replace(temporary, path)
     finally:
         Path(temporary).unlink(missing_ok=True)
@@ -67,10 +70,17 @@ def load(path: str | Path) -> Fit:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         text = json.loads(str(arrays.pop("fit.json")))
+        found = text["format"]
+        fit = _read_fit(text, arrays) if found == _FORMAT else None
     except Exception as error:
-        raise ValueError(f"path={str(path)!r}: is not a saved fit, or is damaged ({error}).") from error
-    if text["format"] != _FORMAT:
-        raise ValueError(f"path={str(path)!r}: has format {text['format']}; this version reads format {_FORMAT}.")
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"path={str(path)!r}: is not a saved fit, or is damaged ({reason}).") from error
+    if fit is None:
+        raise ValueError(f"path={str(path)!r}: has format {found}; this version reads format {_FORMAT}.")
+    return fit
+
+
+def _read_fit(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> Fit:
     structure = jax.tree.structure(_read_tree(text["structure"]))
     return Fit(
         posterior=Posterior(_read_member(text["posterior"], arrays)),

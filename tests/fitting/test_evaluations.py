@@ -23,7 +23,9 @@ def test_logistic_regression_needs_at_most_25(dim, n):
     assert fit.n_objective_evaluations <= 25
 
 
-@pytest.mark.skipif("QUENCHED_DATA" not in os.environ, reason="QUENCHED_DATA, the folder of the banana data, is not set")
+@pytest.mark.skipif(
+    "QUENCHED_DATA" not in os.environ, reason="QUENCHED_DATA, the folder of the banana data, is not set"
+)
 def test_logistic_regression_with_401_weights_needs_at_most_40():
     """Banana: one radial basis function per training point and a bias, the prior precision learned."""
     folder = Path(os.environ["QUENCHED_DATA"]) / "banana"

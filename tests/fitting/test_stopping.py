@@ -128,6 +128,17 @@ def test_a_start_that_is_not_finite_is_returned_when_asked():
     assert caught.value.fit.status is qd.Status.NOT_FINITE
 
 
+def test_a_posterior_that_reaches_beyond_the_support_is_told():
+    """The draws were kept inside; fresh ones are not."""
+    log_density = lambda w: jnp.sum(2.0 * jnp.log(w) - w)  # NaN below zero
+    fit = qd.fit(log_density, np.ones(2), draws=16, check=500, progress=False)
+    assert not np.isfinite(fit.check_bound)
+    assert "On fresh draws the log density is not finite" in fit.verdict
+    assert "Give the parameter a transform" in fit.verdict
+    inside = qd.fit(log_density, np.ones(2), draws=16, check=500, transforms=qd.positive, progress=False)
+    assert np.isfinite(inside.check_bound)
+
+
 def test_a_checkpoint_holds_the_result_after_each_round(tmp_path, monkeypatch):
     path = tmp_path / "run" / "checkpoint.npz"
     seen = []

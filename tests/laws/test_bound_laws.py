@@ -181,9 +181,7 @@ def remember_sizes(monkeypatch, sizes):
 def assert_same(one, other):
     """Every field equal, to the last bit."""
     assert type(one.posterior.member) is type(other.posterior.member)
-    for a, b in zip(
-        jax.tree.leaves(one.posterior.member), jax.tree.leaves(other.posterior.member), strict=True
-    ):
+    for a, b in zip(jax.tree.leaves(one.posterior.member), jax.tree.leaves(other.posterior.member), strict=True):
         np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(one.covariance, other.covariance)
     jax.tree.map(np.testing.assert_array_equal, one.mean, other.mean)
@@ -223,7 +221,6 @@ def test_hyperparameters_and_optima_survive_a_file(tmp_path):
     assert set(loaded.hyper) == {"prior_precision", "noise_precision"}
 
 
-
 @pytest.mark.parametrize("container", ["named tuple", "ordered dict", "nested"])
 def test_files_keep_the_order_of_containers_that_json_does_not_know(container, tmp_path):
     """JAX sorts the keys of a dict but not the fields of a named tuple: `slope` must not become `intercept`."""
@@ -246,7 +243,9 @@ def test_files_keep_the_order_of_containers_that_json_does_not_know(container, t
     assert [row["name"] for row in loaded.summary()] == [row["name"] for row in fit.summary()]
     means = [float(leaf) for leaf in jax.tree.leaves(loaded.mean)]
     assert means == [float(leaf) for leaf in jax.tree.leaves(fit.mean)]
-    flat = {jax.tree_util.keystr(path, simple=True): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(loaded.mean)}
+    flat = {
+        jax.tree_util.keystr(path, simple=True): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(loaded.mean)
+    }
     (slope,) = [value for name, value in flat.items() if name.endswith("slope")]
     np.testing.assert_allclose(slope, 5.0, atol=1e-5)
 

@@ -168,7 +168,9 @@ def test_every_kind_is_standard_normal(kind):
 def test_sobol_draws_are_more_even_than_independent_ones():
     """The mean of a smooth function has a far smaller error than 1 / sqrt(n)."""
     errors = {
-        kind: np.std([np.mean(np.cos(registry.DRAWS[kind](256, 2, seed=seed).points.sum(axis=1))) for seed in range(20)])
+        kind: np.std(
+            [np.mean(np.cos(registry.DRAWS[kind](256, 2, seed=seed).points.sum(axis=1))) for seed in range(20)]
+        )
         for kind in ("iid", "sobol")
     }
     assert errors["sobol"] < 0.2 * errors["iid"]

@@ -231,7 +231,7 @@ def test_negative_curvature_is_damped_into_a_descent():
     minimiser = ScaledConjugateGradients(initial_damping=0.5)
     state = minimiser.init(np.array([1.0]))
     state = minimiser.step(state, np.asarray(-1.0), np.array([-2.0]))
-    state = minimiser.step(state, np.asarray(-state.trial[0] ** 2), -2.0 * state.trial)
+    state = minimiser.step(state, np.asarray(-(state.trial[0] ** 2)), -2.0 * state.trial)
     # p = 2, |p|² = 4, pᵀHp = -8, delta = -8 + 2 = -6, new damping 2 (0.5 + 6 / 4) = 4, delta = 6 + 2 = 8.
     np.testing.assert_allclose(state.damping, 4.0, rtol=1e-6)
     np.testing.assert_allclose(state.model_curvature, 8.0, rtol=1e-6)

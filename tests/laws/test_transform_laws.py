@@ -105,7 +105,15 @@ def start_on_real_line(leaf, start):
 def test_coordinates_have_names_people_recognise():
     start = {"tau": 1.0, "theta": np.ones(2), "inner": {"w": np.ones((2, 1))}, "list": [0.5, 0.5]}
     space, _ = describe_space(start, {"tau": qd.positive})
-    assert space.coordinate_names() == ["inner.w[0,0]", "inner.w[1,0]", "list.0", "list.1", "tau", "theta[0]", "theta[1]"]
+    assert space.coordinate_names() == [
+        "inner.w[0,0]",
+        "inner.w[1,0]",
+        "list.0",
+        "list.1",
+        "tau",
+        "theta[0]",
+        "theta[1]",
+    ]
     assert describe_space(np.ones(2))[0].coordinate_names() == ["parameters[0]", "parameters[1]"]
 
 

@@ -11,7 +11,9 @@ _NAMES = ("bivariate", "linear", "logistic", "multiclass", "all")
 
 def add_parser(commands: Any) -> None:
     parser = commands.add_parser("reproduce", help="rerun the paper's experiments, our numbers beside the paper's")
-    parser.add_argument("experiments", nargs="*", choices=_NAMES, default="all", metavar="EXPERIMENT", help=", ".join(_NAMES))
+    parser.add_argument(
+        "experiments", nargs="*", choices=_NAMES, default="all", metavar="EXPERIMENT", help=", ".join(_NAMES)
+    )
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="a selection that takes a few minutes (the default)")
     size.add_argument("--full", action="store_true", help="every partition and fold")

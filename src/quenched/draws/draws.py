@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
 
 from quenched.draws.matching import match, mirror, smallest_matched
 
@@ -40,10 +39,12 @@ class Draws:
 
     @property
     def n(self) -> int:
+        """How many draws."""
         return self.points.shape[0]
 
     @property
     def dim(self) -> int:
+        """Coordinates of each."""
         return self.points.shape[1]
 
     def grow(self, n: int) -> "Draws":
@@ -112,6 +113,8 @@ def _raw_normal(n: int, dim: int, seed: int) -> np.ndarray:
 
 
 def _sobol_points(n: int, dim: int, seed: int) -> np.ndarray:
+    from scipy import stats  # half a second to import, for this kind alone
+
     sequence = stats.qmc.Sobol(dim, scramble=True, rng=np.random.default_rng(seed))
     # random_base2 would refuse other sizes; a prefix of the next power of two is the same sequence without a warning.
     uniform = sequence.random_base2(max(int(n - 1).bit_length(), 0))[:n]

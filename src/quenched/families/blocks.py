@@ -108,6 +108,7 @@ class Blocks(Family):
 
     @property
     def name(self) -> str:
+        """What the settings of a fit call it."""
         return "blocks"
 
     def groups(self, sizes):

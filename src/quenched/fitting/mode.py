@@ -5,6 +5,7 @@ factored, standard deviations from 1e-4 to 1e5 in one model are no obstacle. Neg
 positive. Learned precisions are renewed after each step from the Laplace approximation (one EM step).
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -79,14 +80,22 @@ class Search:
         return self.problem.form.updated(hyper, Moments(np.asarray(mean_value), np.asarray(second_moment)))
 
 
-def find_mode(search: Search, start: Expansion, hyper: Hyper, *, max_steps: int = 30, tolerance: float = 1e-3) -> Mode:
+def find_mode(
+    search: Search,
+    start: Expansion,
+    hyper: Hyper,
+    *,
+    max_steps: int = 30,
+    tolerance: float = 1e-3,
+    expired: Callable[[], bool] = lambda: False,
+) -> Mode:
     """Climb from `start` until the Newton decrement is below `tolerance` nats and the precisions have settled.
 
     A mode at infinity (a centred hierarchical model) is never reached; the search just ends, and the caller must judge
     the point by its bound.
     """
     at, damping, converged, concave, steps = start, 0.0, False, True, 0
-    while steps < max_steps and not converged:
+    while steps < max_steps and not converged and not expired():
         concave = concave and _curves_down(search.joint(at, hyper)[2])
         ahead, damping = _step(search, at, hyper, damping, tolerance)
         steps += 1

@@ -41,6 +41,8 @@ class Watcher(AbstractContextManager):
         """Told after each evaluation of the bound; answers with a status to stop."""
         self.n_evaluations += n_draws
         self.say(f"{n_draws} draws, bound {bound:.3f} nats, {self.n_evaluations} gradient evaluations")
-        if self.max_seconds is not None and self.seconds > self.max_seconds:
-            return Status.MAX_SECONDS
-        return None
+        return Status.MAX_SECONDS if self.expired else None
+
+    @property
+    def expired(self) -> bool:
+        return self.max_seconds is not None and self.seconds > self.max_seconds

@@ -3,6 +3,7 @@
 import platform
 import warnings
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,8 @@ def fit(
     starts
         Starting points: the given one and others around it, each with its own optimum; the best bound is kept.
     check
-        Number of check draws; by default up to five times the draws, fewer when the error is small before.
+        Number of check draws; by default about five times the draws: fewer when the verdict is clear before, more
+        when it is not and the draws would have to grow.
     memory
         Bytes that the fit may use besides the data; the draws are evaluated in chunks that fit.
     checkpoint
@@ -188,7 +190,7 @@ class _Run:
             broken = self.family.isotropic(point, np.full(problem.dim, 1e-3), space.sizes)
             return self._result(broken, problem.hyper, -np.inf, error.status, str(error))
         ascent = self._ascend(objective, start)
-        while ascent.status is Status.CONVERGED and self._too_few() and 2 * self.draws.n <= self.max_draws:
+        while ascent.status is Status.CONVERGED and self._too_few() and self.may_grow:
             self.draws = self.draws.grow(2 * self.draws.n)
             ascent = self._ascend(
                 Objective(problem, self.draws),
@@ -200,7 +202,7 @@ class _Run:
         if resumed is not None:
             return self._resume(resumed)
         self.watch.say("looking for a start")
-        starter = Starter(self.problem, self.family, objective, self.seed)
+        starter = Starter(self.problem, self.family, objective, self.seed, lambda: self.watch.expired)
         starts = []
         for index, place in enumerate(_around(point, self.starts, self.seed)):
             try:
@@ -250,7 +252,7 @@ class _Run:
         def record(posterior: Gaussian, hyper: Hyper, bound: float) -> None:
             nonlocal reached
             reached = Start(posterior, hyper, bound)
-            self._record(posterior, hyper, bound, objective)
+            self._record(posterior, hyper, bound, self.n_evaluations + objective.n_evaluations - before)
 
         try:
             ascent = self.method.run(objective, start, self.watch, record)
@@ -260,17 +262,30 @@ class _Run:
             ascent = Ascent(reached.posterior, reached.hyper, reached.bound, Status.INTERRUPTED, np.inf, 0)
         self.n_evaluations += objective.n_evaluations - before
         self.n_objective_evaluations += ascent.n_objective_evaluations
-        self._record(ascent.posterior, ascent.hyper, ascent.bound, objective)
+        self._record(ascent.posterior, ascent.hyper, ascent.bound, self.n_evaluations)
         if self.checkpoint is not None:
             save(self._of(ascent), self.checkpoint)
         return ascent
 
-    def _record(self, posterior: Gaussian, hyper: Hyper, bound: float, objective: Objective) -> None:
-        n, precise = self.n_check, 0.0
-        if n is None:
-            n, precise = 5 * self.draws.n, 0.2 * self.tolerance
-        seen = check(self.problem, posterior, hyper, check_draws(n, self.problem.dim, self.seed), self.draws.n, precise)
-        self.rounds.append(Round(self.draws.n, bound, seen.bound, seen.error, self.n_evaluations))
+    def _record(self, posterior: Gaussian, hyper: Hyper, bound: float, n_evaluations: int) -> None:
+        """End a round: check the bound, with as many check draws as it takes to judge it."""
+        usual = 5 * self.draws.n
+
+        def decided(check_bound: float, error: float, n: int) -> bool:
+            gap = abs(bound - check_bound)
+            clear = gap + 2.0 * error <= self.tolerance or gap - 2.0 * error > self.tolerance
+            return clear or (n >= usual and not self.may_grow)
+
+        most = 4 * usual if self.may_grow else usual
+        fresh = check_draws(self.n_check or most, self.problem.dim, self.seed)
+        seen = check(
+            self.problem, posterior, hyper, fresh, self.draws.n, (lambda *s: False) if self.n_check else decided
+        )
+        self.rounds.append(Round(self.draws.n, bound, seen.bound, seen.error, n_evaluations))
+
+    @property
+    def may_grow(self) -> bool:
+        return 2 * self.draws.n <= self.max_draws
 
     def _too_few(self) -> bool:
         last = self.rounds[-1]
@@ -307,7 +322,12 @@ class _Run:
             "family": self.family.name,
             "method": type(self.method).__name__,
             "tolerance": self.tolerance,
-            "versions": {"python": platform.python_version(), "jax": jax.__version__, "numpy": np.__version__},
+            "versions": {
+                "quenched": version("quenched"),
+                "python": platform.python_version(),
+                "jax": jax.__version__,
+                "numpy": np.__version__,
+            },
         }
 
 

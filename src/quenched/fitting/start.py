@@ -7,6 +7,7 @@ The short fit is left out when the density was concave all the way to the mode a
 Laplace evidence: then there is nothing to be fooled by.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -55,9 +56,9 @@ class NoCurvature(CannotStart):
 class Starter:
     """Finds starts for one problem and counts what they cost."""
 
-    def __init__(self, problem: Problem, family: Family, objective: Objective, seed: int):
+    def __init__(self, problem: Problem, family: Family, objective: Objective, seed: int, expired: Callable[[], bool]):
         self.problem, self.family, self.objective = problem, family, objective
-        self.seed = stream(seed, 3)
+        self.seed, self.expired = stream(seed, 3), expired
         self.search = Search(problem)
         self.n_short = 0
 
@@ -75,6 +76,8 @@ class Starter:
         except NoCurvature:
             return self._judged(*self._short_fit(point, -np.inf))
         by_mode = self.at_mode(mode)
+        if self.expired():
+            return by_mode
         if mode.concave and mode.converged and _worth(by_mode) > mode.evidence() - 0.05 * self.problem.dim - 0.1:
             return by_mode
         best = max(by_mode, self._judged(*self._short_fit(point, _worth(by_mode))), key=_worth)
@@ -87,7 +90,8 @@ class Starter:
             raise CannotStart(blame_start(self.problem, point, first.value, first.gradient))
         if not first.finite:
             raise NoCurvature("start: the second derivatives of the log density are not finite there; start elsewhere.")
-        return find_mode(self.search, first, self.problem.hyper, tolerance=tolerance, max_steps=max_steps)
+        options = {"tolerance": tolerance, "max_steps": max_steps, "expired": self.expired}
+        return find_mode(self.search, first, self.problem.hyper, **options)
 
     def at_mode(self, mode: Mode) -> Start:
         """The member of the family that fits the curvature at a mode."""
@@ -132,7 +136,7 @@ class Starter:
             gradient_tolerance=1e-2,
             max_evaluations=_LONGEST_SHORT_FIT,
             whiten_every=_LONGEST_SHORT_FIT,
-            watch=_while_promising(rival, problem.dim),
+            watch=_while_promising(rival, problem.dim, self.expired),
             active=_without_correlations(broad, problem.hyper.free.size),
         )
         self.n_short += objective.n_evaluations
@@ -157,12 +161,14 @@ def _worth(start: Start) -> float:
     return start.bound if finite else -np.inf
 
 
-def _while_promising(rival: float, dim: int) -> Watch:
+def _while_promising(rival: float, dim: int, expired: Callable[[], bool]) -> Watch:
     """Stop a short fit that cannot win, or that has had its turn and no longer rises."""
     bounds = []
 
     def watch(bound: float, n_draws: int) -> Status | None:
         bounds.append(bound)
+        if expired():
+            return Status.MAX_SECONDS
         if len(bounds) < _SHORT_FIT:
             hopeless = len(bounds) >= _SHORT_FIT // 2 and bound < rival - 5.0 * dim - 50.0
             return Status.MAX_EVALUATIONS if hopeless else None

@@ -44,11 +44,7 @@ def fit_report(fit: Fit, title: str = "Fit") -> Document:
 def _level(fit: Fit) -> Level:
     if fit.status in (Status.NOT_FINITE, Status.NO_ASCENT) or fit.overfits:
         return "bad"
-    return "good" if fit.converged and not _needs_more_draws(fit) else "caution"
-
-
-def _needs_more_draws(fit: Fit) -> bool:
-    return bool(fit.gap > fit.settings["tolerance"] + 2.0 * fit.check_error)
+    return "good" if fit.converged and fit.draws_suffice else "caution"
 
 
 def _headline(fit: Fit) -> str:
@@ -58,7 +54,7 @@ def _headline(fit: Fit) -> str:
         return "Overfitting to the draws"
     if not fit.converged:
         return "Not converged"
-    return "Converged, but with few draws" if _needs_more_draws(fit) else "Converged, and the draws suffice"
+    return "Converged, and the draws suffice" if fit.draws_suffice else "Converged, but with few draws"
 
 
 def _bounds(fit: Fit) -> Markup:

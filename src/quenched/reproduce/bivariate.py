@@ -78,9 +78,7 @@ def _fit(a: np.ndarray, method: str, seed: int) -> qd.Fit:
     if method == "laplace":
         return qd.laplace(log_density, start, **common)
     if method == "paper":
-        return qd.fit(
-            log_density, start, draws=qd.iid(_DRAWS, 2, seed), method=qd.Alternating(), seed=seed, **common
-        )
+        return qd.fit(log_density, start, draws=qd.iid(_DRAWS, 2, seed), method=qd.Alternating(), seed=seed, **common)
     if method == "matched":
         return qd.fit(log_density, start, draws=_DRAWS, seed=seed, **common)
     if method == "optimum":
@@ -120,9 +118,7 @@ def _records(outcomes: Sequence[Outcome]) -> list[Record]:
             values = [result["divergence"] for result in found]
             rows.append(summarise("bivariate", which, mode, label, "divergence", values, theirs))
             if len(values) > 1:
-                rows.append(
-                    rows[-1]._replace(metric="median divergence", value=float(np.median(values)), spread=None)
-                )
+                rows.append(rows[-1]._replace(metric="median divergence", value=float(np.median(values)), spread=None))
             work = [result["n_evaluations"] for result in found]
             rows.append(summarise("bivariate", which, mode, label, "evaluations", work))
     return rows

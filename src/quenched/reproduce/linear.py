@@ -71,9 +71,7 @@ def run(draws: str, n: int, method: str, max_rounds: int = 1000) -> dict[str, An
         "prior_precision": [fit.hyper["prior_precision"], exact.prior_precision],
         "noise_precision": [fit.hyper["noise_precision"], exact.noise_precision],
         "mean_error": float(np.max(np.abs(fit.posterior.mean - exact.mean) / np.sqrt(np.diag(exact.covariance)))),
-        "covariance_error": float(
-            np.max(np.abs(fit.covariance - exact.covariance)) / np.max(np.abs(exact.covariance))
-        ),
+        "covariance_error": float(np.max(np.abs(fit.covariance - exact.covariance)) / np.max(np.abs(exact.covariance))),
     }
 
 
@@ -108,7 +106,15 @@ def _records(outcomes: Sequence[Outcome]) -> list[Record]:
         if outcome.error is not None:
             continue
         mode = "paper" if outcome.task.arguments["method"] == "Alternating" else "default"
-        for metric in ("bound", "check_bound", "evidence", "mean_error", "covariance_error", "n_evaluations", "seconds"):
+        for metric in (
+            "bound",
+            "check_bound",
+            "evidence",
+            "mean_error",
+            "covariance_error",
+            "n_evaluations",
+            "seconds",
+        ):
             rows.append(
                 summarise("linear", "synthetic", mode, _label(outcome.task.arguments), metric, [outcome.result[metric]])
             )

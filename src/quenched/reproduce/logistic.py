@@ -117,7 +117,9 @@ def _timed(compute) -> dict[str, Any]:
     }
 
 
-def _predictions(mean: np.ndarray, covariance: np.ndarray, features: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+def _predictions(
+    mean: np.ndarray, covariance: np.ndarray, features: np.ndarray, labels: np.ndarray
+) -> dict[str, float]:
     """Accuracy of the averaged probability, mean accuracy of single samples, and the test log likelihood."""
     values, vectors = np.linalg.eigh(covariance)
     normal = np.random.default_rng(1).standard_normal((_SAMPLES, len(mean)))
@@ -177,14 +179,18 @@ def _sections(outcomes: Sequence[Outcome]) -> list[Section]:
             for method in _METHODS.values():
                 cells = [pick(dataset, mode, method, metric) for metric in _METRICS]
                 accuracy, single, likelihood, own, true, seconds, evaluations = cells
-                theirs = None if accuracy is None or accuracy.paper_value is None else _pair(
-                    accuracy.paper_value, accuracy.paper_spread
+                theirs = (
+                    None
+                    if accuracy is None or accuracy.paper_value is None
+                    else _pair(accuracy.paper_value, accuracy.paper_spread)
                 )
                 rows.append(
                     (dataset, mode, method, found[0]["n_weights"], _shown(accuracy), theirs, _shown(single, 3))
                     + (_shown(likelihood, 3),)
                 )
-                work.append((dataset, mode, method, _shown(own, 2), _shown(true, 2), _shown(seconds, 2), _shown(evaluations, 0)))
+                work.append(
+                    (dataset, mode, method, _shown(own, 2), _shown(true, 2), _shown(seconds, 2), _shown(evaluations, 0))
+                )
     origins = sorted({r["origin"] for r in results(outcomes)})
     return [
         (
@@ -197,7 +203,16 @@ def _sections(outcomes: Sequence[Outcome]) -> list[Section]:
                 f"probability averaged over {_SAMPLES} posterior samples; the next column is the mean accuracy of single "
                 "samples. Partitions: " + "; ".join(origins) + ".",
                 table(
-                    ["dataset", "mode", "method", "weights", "accuracy", "paper", "single samples", "test log likelihood"],
+                    [
+                        "dataset",
+                        "mode",
+                        "method",
+                        "weights",
+                        "accuracy",
+                        "paper",
+                        "single samples",
+                        "test log likelihood",
+                    ],
                     rows,
                 ),
                 "The bound that each method reports, and the true bound of its Gaussian (quadrature, at its own prior "

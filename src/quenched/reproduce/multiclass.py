@@ -119,11 +119,11 @@ _MODES = {"paper": "frozen draws, iid", "default": "frozen draws, matched", "rvm
 
 def _tasks(full: bool) -> list[Task]:
     chosen = []
-    rounds = 200 if full else 10
+    rounds = 200 if full else 5
     for dataset in paper.MULTICLASS_KERNELS:
         large = dataset in ("ecoli", "vehicle", "glass")
         for mode in _MODES:
-            folds = _FOLDS if full or (mode == "rvm" or mode == "default" and not large) else (2 if mode == "default" else 1)
+            folds = _FOLDS if full or (mode == "rvm" or (mode == "default" and not large)) else 1
             for fold in range(folds):
                 arguments = {"dataset": dataset, "fold": fold, "mode": mode}
                 if mode == "paper":

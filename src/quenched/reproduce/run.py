@@ -81,7 +81,8 @@ def _write(chosen: Sequence[Experiment], outcomes: Sequence[Outcome], folder: Pa
     if failed:
         rows = [(f"{o.task.experiment}/{o.task.name}", (o.error or "").strip().splitlines()[-1]) for o in failed]
         page = page.section(
-            "What failed", "The rest of the report does not contain these; run again to try them again.",
+            "What failed",
+            "The rest of the report does not contain these; run again to try them again.",
             table(["task", "error"], rows),
         )
     return page.write(folder / "report.html")

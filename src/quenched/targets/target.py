@@ -162,20 +162,35 @@ class HalfSquares:
 
 
 def call(function: Callable[..., Any], parameters: Any, data: Any, hyper: Any) -> Any:
-    """function(parameters[, data][, hyper]), with what was not given left out."""
-    names = _keyword_only(function)
-    given = {"data": data, "hyper": hyper}
-    positional = [value for name, value in given.items() if value is not None and name not in names]
-    keywords = {name: value for name, value in given.items() if value is not None and name in names}
+    """function(parameters[, data][, hyper]), with what was not given left out.
+
+    Raises
+    ------
+    ValueError
+        When the function does not take them.
+    """
+    given = {name: value for name, value in (("data", data), ("hyper", hyper)) if value is not None}
+    signature = _signature(function)
+    if signature is None:
+        return function(parameters, *given.values())
+    named = {p.name for p in signature.parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    positional = [value for name, value in given.items() if name not in named]
+    keywords = {name: value for name, value in given.items() if name in named}
+    try:
+        signature.bind(parameters, *positional, **keywords)
+    except TypeError as error:
+        wanted = ", ".join(["parameters", *given])
+        raise ValueError(
+            f"log_density: it is called as log_density({wanted}), but takes {signature}: {error}."
+        ) from error
     return function(parameters, *positional, **keywords)
 
 
-def _keyword_only(function: Callable[..., Any]) -> set[str]:
+def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
     try:
-        parameters = inspect.signature(function).parameters.values()
+        return inspect.signature(function)
     except (TypeError, ValueError):
-        return set()
-    return {parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY}
+        return None
 
 
 def _positive(name: str, value: float) -> float:

@@ -1,0 +1,81 @@
+"""64 bits inside a fit and nowhere else; float32 data promoted; strict promotion of types."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import problems
+import quenched as qd
+
+NARROW = "gaussian(8, 1e+08)"
+
+
+def test_the_log_density_sees_64_bits_whatever_it_is_given():
+    seen = {}
+
+    def log_density(w, data):
+        seen.update(w=w.dtype, data=data["x"].dtype, count=data["count"].dtype, inside=jnp.zeros(1).dtype)
+        return -0.5 * jnp.sum((w - data["x"]) ** 2) * data["count"]
+
+    data = {"x": np.ones(2, np.float32), "count": np.asarray(3, np.int32)}
+    with jax.enable_x64(False):
+        fit = qd.fit(log_density, np.zeros(2, np.float32), data=data, draws=4, progress=False)
+        assert jnp.zeros(1).dtype == jnp.float32
+        assert fit.mean.dtype == np.float64
+        np.testing.assert_allclose(fit.covariance, np.eye(2) / 3.0, atol=1e-12)
+    assert seen["w"] == seen["data"] == seen["inside"] == jnp.float64
+    assert jnp.issubdtype(seen["count"], jnp.integer)
+
+
+def test_numpy_data_that_are_closed_over_keep_64_bits():
+    """A difference that single precision cannot hold."""
+    centre = np.array([1.0 + 1e-9])
+    with jax.enable_x64(False):
+        fit = qd.fit(lambda w: -0.5 * jnp.sum(((w - centre) / 1e-10) ** 2), np.ones(1), draws=2, progress=False)
+    np.testing.assert_allclose(fit.mean - 1.0, 1e-9, rtol=1e-5)
+
+
+def test_what_is_computed_from_a_fit_keeps_64_bits_outside_it():
+    fit = problems.fitted(NARROW)
+    with jax.enable_x64(False):
+        assert fit.posterior.sample(3).dtype == np.float64
+        assert fit.posterior.log_density(np.zeros(8)).dtype == np.float64
+        covariance = fit.posterior.scale @ fit.posterior.scale.T
+        np.testing.assert_allclose(covariance, fit.covariance, rtol=1e-10, atol=1e-20)
+        mean = qd.fit(problems.gaussian_log_density, fit, data=problems.PROBLEMS[NARROW].data, progress=False).mean
+    np.testing.assert_allclose(mean, fit.mean, atol=1e-7)
+
+
+def test_files_keep_64_bits_outside_a_fit(tmp_path):
+    fit = problems.fitted(NARROW)
+    with jax.enable_x64(False):
+        loaded = qd.load(fit.save(tmp_path / "fit.npz"))
+    np.testing.assert_array_equal(loaded.covariance, fit.covariance)
+    assert loaded.covariance.dtype == np.float64
+
+
+@pytest.mark.parametrize("family", ["full", "diagonal", qd.Blocks([2, 3])], ids=["full", "diagonal", "blocks"])
+def test_strict_promotion_of_types_finds_no_fault(family):
+    """The library mixes no types behind the user's back."""
+    problem = problems.PROBLEMS["logistic(5)"]
+    with jax.numpy_dtype_promotion("strict"):
+        fit = problem.fit(family=family, draws=qd.matched(32, 5), seed=3)
+    assert fit.converged
+
+
+def test_strict_promotion_with_transforms_precisions_and_hyperparameters():
+    with jax.numpy_dtype_promotion("strict"):
+        constrained = problems.PROBLEMS["constrained"].fit(draws=16)
+        assert constrained.mean["parts"].sum() == pytest.approx(1.0)
+        x = np.random.default_rng(0).standard_normal((20, 2))
+        target = qd.regression(lambda w, x: x @ w, x, x[:, 0] + 0.1 * x[:, 1] ** 3)
+        for method in (qd.Joint(), qd.Alternating(max_rounds=2)):
+            qd.fit(target, np.zeros(2), method=method, draws=8, progress=False)
+        log_density = lambda w, hyper: -0.5 * jnp.sum((w - hyper) ** 2) - 0.5 * hyper**2
+        assert qd.fit(log_density, np.zeros(2), hyper=np.asarray(1.0), draws=8, progress=False).converged
+        general = qd.with_gaussian_prior(lambda w: -jnp.sum(w**4), prior_mean=np.ones(2), prior_covariance=np.eye(2))
+        assert qd.fit(general, np.zeros(2), draws=8, progress=False).converged
+        host = qd.from_value_and_grad(lambda w: (-np.sum(w**4), -4.0 * w**3))
+        assert qd.fit(host, np.ones(2), draws=8, progress=False).converged
+        assert qd.laplace(problems.logistic, np.zeros(5), data=problems.PROBLEMS["logistic(5)"].data, progress=False)
