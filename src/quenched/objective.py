@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from jax.flatten_util import ravel_pytree
 
+from quenched.arrays import Array
 from quenched.draws import Draws
 from quenched.execute import Evaluation
 from quenched.families import LOG_TWO_PI, Gaussian

@@ -9,9 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from jax.flatten_util import ravel_pytree
 
+from quenched.arrays import Array
 from quenched.execute import Executor, Host, Programs, Traced, points_that_fit, trace
 from quenched.targets import Form, HalfSquares, Hyper, Target, call, fingerprint
 from quenched.transforms import Parameters, Space

@@ -36,6 +36,7 @@ class Laplace(Method):
 
     def run(self, objective, start, watch, record):
         mode = start.mode
+        assert mode is not None  # put there by `begin`
         status = Status.CONVERGED if mode.converged else Status.MAX_EVALUATIONS
         names = objective.problem.space.coordinate_names()
         return Ascent(start.posterior, start.hyper, start.bound, status, 0.0, 1, _note(mode, names))

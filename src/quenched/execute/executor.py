@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from jax import Array
+
+from quenched.arrays import Array
 
 
 class Evaluation(NamedTuple):

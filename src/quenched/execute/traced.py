@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
+from quenched.arrays import Array
 from quenched.execute.executor import Evaluation, Executor
 from quenched.execute.memory import bytes_per_point
 

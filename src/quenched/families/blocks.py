@@ -6,8 +6,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
+from quenched.arrays import Array
 from quenched.families.full import FullGaussian, from_scale
 from quenched.families.gaussian import Family, Gaussian
 from quenched.families.precision import factor_of_inverse

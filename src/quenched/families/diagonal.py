@@ -1,10 +1,9 @@
 """Independent parameters: one standard deviation each."""
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
+from quenched.arrays import Array
 from quenched.families.gaussian import Family, Gaussian
 from quenched.families.precision import natural_units
 
@@ -41,7 +40,9 @@ class DiagonalGaussian(Gaussian):
 class Diagonal(Family):
     """No pair of parameters correlates."""
 
-    name: str = eqx.field(default="diagonal", static=True)
+    @property
+    def name(self):
+        return "diagonal"
 
     def groups(self, sizes):
         return tuple((index,) for index in range(sum(sizes)))

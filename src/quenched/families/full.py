@@ -1,11 +1,10 @@
 """Dense covariance: a lower-triangular scale with its diagonal kept as logarithms."""
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from jax.scipy.linalg import solve_triangular
 
+from quenched.arrays import Array
 from quenched.families.gaussian import Family, Gaussian
 from quenched.families.precision import factor_of_inverse
 from quenched.families.triangle import pack, unpack
@@ -55,7 +54,9 @@ def from_scale(mean: np.ndarray, scale: np.ndarray) -> FullGaussian:
 class Full(Family):
     """Every pair of parameters may correlate."""
 
-    name: str = eqx.field(default="full", static=True)
+    @property
+    def name(self):
+        return "full"
 
     def groups(self, sizes):
         return None

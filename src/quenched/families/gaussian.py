@@ -11,8 +11,8 @@ from typing import Self
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
+from quenched.arrays import Array
 from quenched.families.precision import positive_definite
 
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
@@ -93,6 +93,11 @@ class Gaussian(eqx.Module):
 
 class Family(eqx.Module):
     """A kind of Gaussian: makes members and says which coordinates it couples."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """As in `family=...`."""
 
     @abstractmethod
     def groups(self, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...] | None:

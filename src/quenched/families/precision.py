@@ -33,7 +33,7 @@ def factor_of_inverse(precision: np.ndarray) -> np.ndarray:
     """Lower-triangular L with L Lᵀ = precision⁻¹, the precision made positive definite."""
     values, vectors, spread = positive_definite(precision)
     factor = spread[:, None] * vectors / np.sqrt(values)
-    lower = scipy.linalg.qr(factor.T, mode="r")[0].T
+    lower = np.asarray(np.linalg.qr(factor.T, mode="r")).T
     return lower * np.sign(np.diag(lower))
 
 

@@ -5,7 +5,8 @@ places, this costs next to nothing forwards and backwards.
 """
 
 import jax.numpy as jnp
-from jax import Array
+
+from quenched.arrays import Array
 
 
 def packed_size(dim: int) -> int:

@@ -7,8 +7,7 @@ Zhang 2005), so that tight gradient tolerances can be reached.
 
 from typing import Any
 
-from jax import Array
-
+from quenched.arrays import Array
 from quenched.optimise.backend import choose, namespace
 from quenched.optimise.minimiser import Minimiser, State
 

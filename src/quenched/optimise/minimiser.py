@@ -12,7 +12,8 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax import Array
+
+from quenched.arrays import Array
 
 
 class State(eqx.Module):

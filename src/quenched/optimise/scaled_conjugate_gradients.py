@@ -7,8 +7,7 @@ The trust in the quadratic model is kept in `damping` (Møller's lambda).
 
 from typing import Any
 
-from jax import Array
-
+from quenched.arrays import Array
 from quenched.optimise.backend import choose, namespace
 from quenched.optimise.minimiser import Minimiser, State
 

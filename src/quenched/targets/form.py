@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+
+from quenched.arrays import Array
 
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
 

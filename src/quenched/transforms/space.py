@@ -6,8 +6,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
+from quenched.arrays import Array
 from quenched.transforms.transform import Real, Transform
 
 Parameters = Any  # any pytree of float arrays

@@ -11,7 +11,8 @@ from abc import abstractmethod
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax import Array
+
+from quenched.arrays import Array
 
 
 class Transform(eqx.Module):
