@@ -56,7 +56,8 @@ class Coordinates(NamedTuple):
 
     def moved(self, vector: np.ndarray) -> "Coordinates":
         """The same kind of coordinates with their origin at a vector of these."""
-        return Coordinates(*read(self, vector), self.mean_factor)
+        posterior, free = read(self, vector)
+        return Coordinates(posterior, free, self.mean_factor)
 
 
 class Slope(NamedTuple):

@@ -110,7 +110,7 @@ def _read_member(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> Gaussia
     if text["kind"] == "DiagonalGaussian":
         return DiagonalGaussian(*leaves)
     stacks = tuple(FullGaussian(*leaves[i : i + 3]) for i in range(0, len(leaves), 3))
-    return BlocksGaussian(stacks, tuple(tuple(tuple(block) for block in stack) for stack in text["places"]))
+    return BlocksGaussian(stacks, tuple(tuple(tuple(block) for block in stack) for stack in text["places"]))  # pyright: ignore
 
 
 def _write_leaf(leaf: Leaf) -> dict[str, Any]:

@@ -73,14 +73,14 @@ class BlocksGaussian(Gaussian):
             jax.vmap(lambda a, b: a.compose(b))(outer, other)
             for outer, other in zip(self.stacks, inner.stacks, strict=True)
         )
-        return BlocksGaussian(stacks, self.places)
+        return BlocksGaussian(stacks=stacks, places=self.places)  # pyright: ignore
 
     def shifted(self, shift):
         stacks = tuple(
             FullGaussian(stack.mean + piece, stack.log_diagonal, stack.lower)
             for stack, piece in zip(self.stacks, self._gather(shift), strict=True)
         )
-        return BlocksGaussian(stacks, self.places)
+        return BlocksGaussian(stacks=stacks, places=self.places)  # pyright: ignore
 
     def log_determinant(self):
         return sum((jnp.sum(stack.log_diagonal) for stack in self.stacks), start=jnp.zeros(()))
@@ -135,7 +135,7 @@ class Blocks(Family):
             scales = np.stack([scale_of(block) for block in index])
             members = [from_scale(mean[block], scale) for block, scale in zip(index, scales, strict=True)]
             stacks.append(jax.tree.map(lambda *leaves: np.stack(leaves), *members))
-        return BlocksGaussian(tuple(stacks), places)
+        return BlocksGaussian(stacks=tuple(stacks), places=places)  # pyright: ignore
 
     def member(self, mean, precision, sizes):
         dense = np.asarray(precision)

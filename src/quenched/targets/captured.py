@@ -64,7 +64,7 @@ def _names(code: CodeType) -> set[str]:
 
 def _value(value: object, seen: frozenset[int]) -> Hashable:
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        digest = hashlib.blake2b(np.ascontiguousarray(value), digest_size=16).hexdigest()
+        digest = hashlib.blake2b(np.ascontiguousarray(value).tobytes(), digest_size=16).hexdigest()
         return (value.shape, value.dtype.str, digest)
     if isinstance(value, (bool, int, float, str, bytes, type(None))):
         return value

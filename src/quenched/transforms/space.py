@@ -28,7 +28,7 @@ class Leaf(eqx.Module):
 class Space(eqx.Module):
     """Everything static about the parameters; hashable, so that it can key a compiled program."""
 
-    structure: jax.tree_util.PyTreeDef = eqx.field(static=True)
+    structure: Any = eqx.field(static=True)  # PyTreeDef
     leaves: tuple[Leaf, ...] = eqx.field(static=True)
 
     @property
