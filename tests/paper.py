@@ -107,11 +107,12 @@ def moller(function, gradient, start, sigma=1e-5, damping=1e-6, worst=-np.inf) -
         yield Attempt(x, damping, comparison >= 0, count)
 
 
-def climb(function, gradient, start, n_steps):
+def climb(target, start, n_steps):
     """Where `n_steps` successes, or two evaluations for each and one to begin, lead.
 
     The exponential of the scale overflows at times; as in the library, no failure counts for more than -4.
     """
+    function, gradient = target
     position, successes = np.asarray(start, float), 0
     for attempt in moller(lambda x: -function(x), lambda x: -gradient(x), start, worst=-4.0):
         if attempt.n_evaluations > 2 * n_steps + 1:
@@ -135,16 +136,20 @@ def algorithm_one(setting: Setting, mu, c=0.1, precision=0.1, n_steps=10) -> Ite
         matrix[below] = vector[m:]
         return matrix
 
-    def of_scale(vector):
-        matrix = scale(vector)
-        _, of_L = gradients(setting, mu, matrix, alpha, beta)
-        return np.concatenate([np.diag(of_L) * np.diag(matrix), of_L[below]])
+    def of_mean(L, alpha, beta):
+        return lambda w: bound(setting, w, L, alpha, beta), lambda w: gradients(setting, w, L, alpha, beta)[0]
+
+    def of_scale(mu, alpha, beta):
+        def slope(vector):
+            matrix = scale(vector)
+            _, of_L = gradients(setting, mu, matrix, alpha, beta)
+            return np.concatenate([np.diag(of_L) * np.diag(matrix), of_L[below]])
+
+        return lambda vector: bound(setting, mu, scale(vector), alpha, beta), slope
 
     while True:
         yield bound(setting, mu, L, alpha, beta), mu, L, alpha, beta
-        mu = climb(
-            lambda w: bound(setting, w, L, alpha, beta), lambda w: gradients(setting, w, L, alpha, beta)[0], mu, n_steps
-        )
+        mu = climb(of_mean(L, alpha, beta), mu, n_steps)
         flat = np.concatenate([np.log(np.diag(L)), L[below]])
-        L = scale(climb(lambda v: bound(setting, mu, scale(v), alpha, beta), of_scale, flat, n_steps))
+        L = scale(climb(of_scale(mu, alpha, beta), flat, n_steps))
         alpha, beta = updates(setting, mu, L)

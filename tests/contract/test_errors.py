@@ -87,8 +87,21 @@ def test_a_log_density_that_cannot_be_called():
 
 
 def test_shapes_that_do_not_fit_are_reported_by_jax_itself():
-    with pytest.raises(TypeError, match="dot_general|matmul"):
+    with pytest.raises(TypeError, match=r"dot_general|matmul"):
         fit(with_data, np.zeros(3), data=GOOD)
+
+
+@pytest.mark.parametrize(
+    ("log_density", "options", "message"),
+    [
+        (normal, {"data": GOOD}, r"it is called as log_density\(parameters, data\), but takes \(w\): too many"),
+        (normal, {"hyper": 1.0}, r"it is called as log_density\(parameters, hyper\), but takes \(w\)"),
+        (with_data, {}, r"it is called as log_density\(parameters\), but takes \(w, data\): missing .*'data'"),
+    ],
+)
+def test_log_densities_of_other_arguments(log_density, options, message):
+    with pytest.raises(ValueError, match=message):
+        fit(log_density, **options)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +146,7 @@ def test_bad_regressions():
     line = lambda w, x: x @ w
     with pytest.raises(ValueError, match="y: is empty; there is nothing to fit"):
         qd.regression(line, x[:0], y[:0])
-    with pytest.raises(ValueError, match="has 1 NaN, the first at index"):
+    with pytest.raises(ValueError, match=r"has 1 NaN, the first at index"):
         fit(qd.regression(line, x, np.array([1.0, np.nan, 1.0, 1.0])))
     with pytest.raises(
         ValueError, match=r"f\(parameters, X\) returned shape \(4,\); it must return the shape of y, \(4, 1\)"
@@ -148,7 +161,7 @@ def test_bad_regressions():
 
 
 def test_bad_priors():
-    with pytest.raises(ValueError, match="prior_precision=-1.0: a precision must be a positive number"):
+    with pytest.raises(ValueError, match=r"prior_precision=-1.0: a precision must be a positive number"):
         qd.with_gaussian_prior(normal, prior_precision=-1.0)
     with pytest.raises(ValueError, match="give either it or prior_mean and prior_covariance, not both"):
         qd.with_gaussian_prior(normal, prior_precision=1.0, prior_mean=np.zeros(2))
@@ -264,7 +277,7 @@ def test_minus_infinity_at_the_start_names_the_parameter():
 
 
 def test_nan_everywhere_blames_nobody():
-    with pytest.raises(qd.FitError, match="the log density is nan at the start. Start inside the support"):
+    with pytest.raises(qd.FitError, match=r"the log density is nan at the start. Start inside the support"):
         fit(lambda w: jnp.nan * jnp.sum(w))
 
 
@@ -284,7 +297,7 @@ def test_a_gradient_that_is_not_finite_at_one_draw_names_the_parameter(method):
         safe = jnp.where(p["b"] < 0.5, 0.0 * jnp.sqrt(jnp.maximum(0.5 - p["b"], 0.0)), 0.0)
         return -0.5 * (p["a"] ** 2 + p["b"] ** 2) + safe
 
-    with pytest.raises(qd.FitError, match="The gradient is not finite in b at a draw.*branch of a `where`") as caught:
+    with pytest.raises(qd.FitError, match=r"The gradient is not finite in b at a draw.*branch of a `where`") as caught:
         fit(log_density, {"a": 0.0, "b": 0.0}, method=method)
     assert caught.value.fit.status == "no_ascent"
     assert np.isfinite(caught.value.fit.bound)
@@ -292,7 +305,7 @@ def test_a_gradient_that_is_not_finite_at_one_draw_names_the_parameter(method):
 
 def test_a_log_density_that_is_finite_at_the_start_alone_names_a_draw():
     log_density = lambda p: jnp.where(p["b"] == 0.0, -0.5 * p["a"] ** 2, jnp.nan)
-    with pytest.raises(qd.FitError, match="draws: the log density is nan at a draw close to the start, where b = "):
+    with pytest.raises(qd.FitError, match=r"draws: the log density is nan at a draw close to the start, where b = "):
         fit(log_density, {"a": 0.0, "b": 0.0})
 
 

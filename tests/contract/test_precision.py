@@ -78,4 +78,3 @@ def test_strict_promotion_with_transforms_precisions_and_hyperparameters():
         assert qd.fit(general, np.zeros(2), draws=8, progress=False).converged
         host = qd.from_value_and_grad(lambda w: (-np.sum(w**4), -4.0 * w**3))
         assert qd.fit(host, np.ones(2), draws=8, progress=False).converged
-        assert qd.laplace(problems.logistic, np.zeros(5), data=problems.PROBLEMS["logistic(5)"].data, progress=False)

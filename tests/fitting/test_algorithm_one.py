@@ -86,7 +86,7 @@ def test_it_says_when_the_rounds_run_out(setting):
     fit = run(setting, max_rounds=2, steps=1)
     assert fit.status == "max_evaluations"
     assert fit.n_rounds == 3  # the start and two rounds
-    assert "raise max_evaluations" in fit.verdict
+    assert "raise the limit" in fit.verdict
 
 
 def test_joint_reaches_at_least_as_high(setting):

@@ -96,7 +96,7 @@ def test_profiling_gives_the_bound_and_gradient_at_the_best_precisions(seed):
 @pytest.mark.parametrize("family", sorted(registry.FAMILIES))
 def test_whitened_coordinates_obey_the_chain_rule(family):
     """The gradient in the coordinates of any reference is the finite difference of the bound there."""
-    mu, _, alpha, beta, x, y = random_setting(3)
+    _mu, _, alpha, beta, x, y = random_setting(3)
     space, _ = describe_space(np.zeros(M))
     problem = make_problem(qd.regression(model, x, y), space, None, None, None)
     objective = Objective(problem, qd.matched(S, M, 1))
@@ -118,7 +118,7 @@ def test_whitened_coordinates_obey_the_chain_rule(family):
 
 def test_chunks_add_up_to_the_whole():
     """One program for all draws, or many chunks of which the last is filled up: the same bound and gradient."""
-    mu, L, alpha, beta, x, y = random_setting(5)
+    mu, _L, alpha, beta, x, y = random_setting(5)
     space, _ = describe_space(np.zeros(M))
     target = qd.regression(model, x, y)
     draws = qd.matched(S, M, 1)

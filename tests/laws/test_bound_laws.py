@@ -84,8 +84,9 @@ def test_relabelling_parameters_and_draws_permutes_any_diagonal_posterior(order)
     np.testing.assert_allclose(fit.bound, plain.bound, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["logistic(2)", "poisson", "constrained"])
-@pytest.mark.parametrize("family", ["full", "diagonal"])
+@pytest.mark.parametrize(
+    ("name", "family"), [("logistic(2)", "full"), ("poisson", "diagonal"), ("funnel", "full"), ("funnel", "diagonal")]
+)
 def test_the_bound_never_falls_between_rounds(name, family):
     problem = problems.PROBLEMS[name]
     method = qd.Alternating(max_rounds=8, steps=3)
@@ -199,8 +200,10 @@ def assert_same(one, other):
     assert str(one) == str(other)
 
 
-@pytest.mark.parametrize("family", ["full", "diagonal", "blocks"])
-@pytest.mark.parametrize("name", ["logistic(5)", "constrained"])
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [("logistic(5)", "full"), ("logistic(5)", "diagonal"), ("logistic(5)", "blocks"), ("constrained", "full")],
+)
 def test_save_then_load_is_equal(name, family, tmp_path):
     problem = problems.PROBLEMS[name]
     fit = problem.fit(family=registry.FAMILIES[family](problem.dim), draws=24)
@@ -276,17 +279,12 @@ def test_same_seed_same_bits(name):
     assert bits(problem.fit(seed=1)) != bits(problems.fitted(name))
 
 
-def test_same_bits_in_two_processes():
+def test_same_bits_in_another_process():
     script = (
-        "import problems; from test_bound_laws import bits;"
-        "print(bits(problems.PROBLEMS['logistic(5)'].fit()), bits(problems.PROBLEMS['funnel'].fit(draws=32, starts=2)))"
+        "import problems; from test_bound_laws import bits; print(bits(problems.PROBLEMS['logistic(5)'].fit(starts=2)))"
     )
     here = os.path.dirname(__file__)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([here, os.path.dirname(here)])}
-    outputs = [
-        subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
-        for _ in range(2)
-    ]
-    assert outputs[0].stdout == outputs[1].stdout
-    assert len(outputs[0].stdout.split()) == 2
-    assert outputs[0].stdout.split()[0] == bits(problems.fitted("logistic(5)"))
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [bits(problems.PROBLEMS["logistic(5)"].fit(starts=2))]

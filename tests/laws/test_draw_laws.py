@@ -125,7 +125,7 @@ def test_too_few_draws_name_the_smallest_number_that_works(kind, dim):
 
 @pytest.mark.parametrize("kind", ["antithetic", "matched"])
 def test_mirrored_draws_come_in_pairs(kind):
-    with pytest.raises(ValueError, match="n=9:.*even number"):
+    with pytest.raises(ValueError, match=r"n=9:.*even number"):
         registry.DRAWS[kind](9, 2)
 
 

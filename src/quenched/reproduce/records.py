@@ -41,6 +41,16 @@ def summarise(
     )
 
 
+def shown(record: Record | None, digits: int = 4) -> str:
+    """Value and spread as text; a dash for what is missing."""
+    return "–" if record is None else pair(record.value, record.spread, digits)
+
+
+def pair(value: float, spread: float | None, digits: int = 4) -> str:
+    """`0.889 ± 0.005`."""
+    return f"{value:.{digits}f}" + ("" if spread is None else f" ± {spread:.{digits}f}")
+
+
 def write_csv(path: Path, records: Iterable[Record]) -> None:
     """Write all records, one row each."""
     with path.open("w", newline="", encoding="utf-8") as file:

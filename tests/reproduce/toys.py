@@ -1,0 +1,11 @@
+"""Functions that stand in for experiments, importable by worker processes."""
+
+from pathlib import Path
+
+
+def square(value, log):
+    with Path(log).open("a", encoding="utf-8") as file:
+        file.write(f"{value}\n")
+    if value < 0:
+        raise ArithmeticError(f"{value} is negative")
+    return {"square": value**2}
