@@ -32,8 +32,6 @@ FAMILIES: dict[str, Callable[[int], Family]] = {
     "full": lambda dim: Full(),
     "diagonal": lambda dim: Diagonal(),
     "blocks": halves,
-    "blocks of one": lambda dim: qd.Blocks([1] * dim),
-    "one block": lambda dim: qd.Blocks([dim]),
 }
 
 

@@ -107,11 +107,10 @@ def test_second_moment(name, dim, seed):
     np.testing.assert_allclose(member.second_moment(), expected, rtol=1e-10)
 
 
-@registry.law
-@given(names, dims, seeds)
-def test_member_is_nearest_in_kl(name, dim, seed):
+@pytest.mark.parametrize("name", sorted(registry.FAMILIES))
+def test_member_is_nearest_in_kl(name):
     """No small change of a member's numbers lowers KL(member ‖ the Gaussian it was made for)."""
-    generator = np.random.default_rng([seed, dim])
+    dim, generator = 5, np.random.default_rng(0)
     root = generator.standard_normal((dim, dim)) / np.sqrt(dim) + np.eye(dim)
     centre, precision = generator.standard_normal(dim), root @ root.T
     member = registry.FAMILIES[name](dim).member(centre, precision, (dim,))
@@ -159,7 +158,8 @@ def test_families_nest(dim, seed):
     target = problems.gaussian(dim, 10.0, seed=3)
     z = qd.matched(2 * dim + 4, dim, seed).points
     bounds = []
-    for make in registry.FAMILIES.values():
+    ends = [lambda dim: qd.Blocks([1] * dim), lambda dim: qd.Blocks([dim])]  # as diagonal, and as full
+    for make in (*registry.FAMILIES.values(), *ends):
         member = make(dim).isotropic(mean, sds, (dim,))
         points = np.asarray(member.transform(z))
         bounds.append(np.mean([problems.gaussian_log_density(w, target.data) for w in points]) + member.entropy())

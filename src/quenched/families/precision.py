@@ -31,6 +31,14 @@ def natural_units(precision: np.ndarray) -> np.ndarray:
 
 def factor_of_inverse(precision: np.ndarray) -> np.ndarray:
     """Lower-triangular L with L Lᵀ = precision⁻¹, the precision made positive definite."""
+    spread = natural_units(precision)
+    scaled = precision * spread * spread[:, None]
+    try:
+        # Factored from the last row up, precision = U Uᵀ with U upper triangular; then L = U⁻ᵀ.
+        upper = np.linalg.cholesky(scaled[::-1, ::-1])[::-1, ::-1]
+        return spread[:, None] * scipy.linalg.solve_triangular(upper, np.eye(len(upper)), lower=False).T
+    except np.linalg.LinAlgError:
+        pass
     values, vectors, spread = positive_definite(precision)
     factor = spread[:, None] * vectors / np.sqrt(values)
     lower = np.asarray(np.linalg.qr(factor.T, mode="r")).T

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quenched.families import LOG_TWO_PI, NewtonSolver, inverse, positive_definite
+from quenched.families import LOG_TWO_PI, NewtonSolver, factor_of_inverse, inverse
 from quenched.problem import Problem
 from quenched.targets import Hyper, Moments
 
@@ -29,8 +29,8 @@ class Mode(NamedTuple):
 
     def evidence(self) -> float:
         """The Laplace approximation of the log evidence."""
-        values, _, spread = positive_definite(self.precision)
-        return self.value + 0.5 * len(self.point) * LOG_TWO_PI + float(np.sum(np.log(spread) - 0.5 * np.log(values)))
+        scale = factor_of_inverse(self.precision)
+        return self.value + 0.5 * len(self.point) * LOG_TWO_PI + float(np.sum(np.log(np.diag(scale))))
 
 
 class Expansion(NamedTuple):

@@ -72,6 +72,8 @@ def _refuse_unbounded(draws: Draws, family: Family, form: Form, sizes: tuple[int
 
 def unseen_directions(draws: Draws, family: Family, sizes: tuple[int, ...]) -> bool:
     """Whether some coupled direction is not spanned by the draws (with an exact prior it stays at the prior)."""
+    if draws.kind == "matched" and draws.groups in (None, family.groups(sizes)):
+        return False  # by construction
     return not all(_spans(draws.points[:, list(group)]) for group in _groups(family, sizes))
 
 

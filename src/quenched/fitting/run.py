@@ -18,6 +18,7 @@ from quenched.fitting.method import Joint, Method
 from quenched.fitting.monitor import check, check_draws
 from quenched.fitting.progress import Watcher
 from quenched.fitting.start import CannotStart, Start, Starter
+from quenched.fitting.threads import quiet_blas
 from quenched.objective import Objective
 from quenched.problem import Problem, make_problem
 from quenched.result import Fit, FitError, History, Optimum, Posterior, Round, Status
@@ -123,7 +124,7 @@ def fit(
     options.check_hyper(hyper)
     if target.on_host and hyper is not None:
         raise ValueError("hyper: a host function gives no gradient for hyperparameters; write it in JAX.")
-    with jax.enable_x64(True), Watcher(progress, max_seconds) as watch:
+    with jax.enable_x64(True), quiet_blas(target.on_host), Watcher(progress, max_seconds) as watch:
         resumed = start if isinstance(start, Fit) else None
         if resumed is None:
             space, point = describe_space(start, transforms)
