@@ -108,8 +108,9 @@ def test_one_experiment_end_to_end_with_a_failure(tmp_path, monkeypatch):
     monkeypatch.setattr("quenched.reproduce.paper.SKEW_VECTORS", broken)
     monkeypatch.setattr("quenched.reproduce.bivariate._SEEDS", 1)
     monkeypatch.setattr("quenched.reproduce.bivariate._contours", lambda outcomes: _empty_figure())
-    page = reproduce(["bivariate"], out=tmp_path, jobs=1)
-    text = page.read_text(encoding="utf-8")
+    written = reproduce(["bivariate"], out=tmp_path, jobs=1)
+    text = written.report.read_text(encoding="utf-8")
+    assert {outcome.task.arguments["which"] for outcome in written.failed} == {"top"}
     assert "What failed" in text
     assert "bivariate/top-laplace-0" in text
     with (tmp_path / "results.csv").open(encoding="utf-8") as file:

@@ -30,8 +30,10 @@ def run(options: argparse.Namespace) -> int:
         from quenched.reproduce import reproduce
 
         names = [options.experiments] if isinstance(options.experiments, str) else options.experiments
-        report = reproduce(names, full=options.full, out=options.out, jobs=options.jobs)
+        written = reproduce(names, full=options.full, out=options.out, jobs=options.jobs)
     except ImportError as error:
         raise Misuse(f'{error} (pip install "quenched[reproduce]" installs all that reproduce needs)') from error
-    print(f"report   {report}\nnumbers  {report.parent / 'results.csv'}")
-    return 0
+    print(f"report   {written.report}\nnumbers  {written.table}")
+    if written.failed:
+        print(f"failed   {len(written.failed)} tasks; the report lists them, and the next run tries them again")
+    return 1 if written.failed else 0

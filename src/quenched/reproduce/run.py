@@ -5,6 +5,7 @@ import platform
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -20,12 +21,21 @@ from quenched.reproduce.multiclass import multiclass
 from quenched.reproduce.records import write_csv
 from quenched.reproduce.tasks import Outcome, run_tasks
 
+
+class Reproduction(NamedTuple):
+    """What a run has written."""
+
+    report: Path
+    table: Path
+    failed: tuple[Outcome, ...]
+
+
 EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (bivariate, linear, logistic, multiclass)}
 
 
 def reproduce(
     names: Sequence[str] = ("all",), *, full: bool = False, out: str | Path = "out/reproduce", jobs: int | None = None
-) -> Path:
+) -> Reproduction:
     """Rerun experiments of the paper and write one report.
 
     Parameters
@@ -41,8 +51,8 @@ def reproduce(
 
     Returns
     -------
-    Path
-        Of `report.html`.
+    Reproduction
+        Where the report and the table are, and which tasks failed.
     """
     chosen = _choose(names)
     jobs = jobs or os.cpu_count() or 1
@@ -54,7 +64,9 @@ def reproduce(
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         bars = {e.name: progress.add_task(e.title, total=sum(t.experiment == e.name for t in tasks)) for e in chosen}
         outcomes = run_tasks(tasks, folder / "tasks", jobs, lambda o: progress.advance(bars[o.task.experiment]))
-    return _write(chosen, outcomes, folder, full)
+    failed = [outcome for outcome in outcomes if outcome.error is not None]
+    page = _page(chosen, outcomes, failed, folder, full)
+    return Reproduction(page.write(folder / "report.html"), folder / "results.csv", tuple(failed))
 
 
 def _choose(names: Sequence[str]) -> list[Experiment]:
@@ -64,7 +76,9 @@ def _choose(names: Sequence[str]) -> list[Experiment]:
     return [e for e in EXPERIMENTS.values() if "all" in names or e.name in names]
 
 
-def _write(chosen: Sequence[Experiment], outcomes: Sequence[Outcome], folder: Path, full: bool) -> Path:
+def _page(
+    chosen: Sequence[Experiment], outcomes: Sequence[Outcome], failed: Sequence[Outcome], folder: Path, full: bool
+) -> Document:
     of = {e.name: [outcome for outcome in outcomes if outcome.task.experiment == e.name] for e in chosen}
     write_csv(folder / "results.csv", [record for e in chosen for record in e.records(of[e.name])])
     versions = f"quenched {version('quenched')}, jax {jax.__version__}, numpy {np.__version__}"
@@ -77,7 +91,6 @@ def _write(chosen: Sequence[Experiment], outcomes: Sequence[Outcome], folder: Pa
     for experiment in chosen:
         for heading, parts in experiment.sections(of[experiment.name]):
             page = page.section(heading, *parts)
-    failed = [outcome for outcome in outcomes if outcome.error is not None]
     if failed:
         rows = [(f"{o.task.experiment}/{o.task.name}", (o.error or "").strip().splitlines()[-1]) for o in failed]
         page = page.section(
@@ -85,4 +98,4 @@ def _write(chosen: Sequence[Experiment], outcomes: Sequence[Outcome], folder: Pa
             "The rest of the report does not contain these; run again to try them again.",
             table(["task", "error"], rows),
         )
-    return page.write(folder / "report.html")
+    return page
