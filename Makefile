@@ -15,7 +15,7 @@ demo: $(VENV)/installed-plots
 	$(BIN)/quenched fit examples/eight_schools.py --out out
 
 test: $(VENV)/installed-test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 static: $(VENV)/installed-check
 	$(BIN)/ruff check

@@ -137,7 +137,7 @@ def _predictions(
 
 def _tasks(full: bool) -> list[Task]:
     counts = {"default": 10 if full else 2, "paper": 10 if full else 1}
-    rounds = 1000 if full else 50
+    rounds = 1000 if full else 20
     chosen = []
     for mode, count in counts.items():
         for dataset in paper.LOGISTIC_PROPOSED:
@@ -146,7 +146,7 @@ def _tasks(full: bool) -> list[Task]:
                 if mode == "paper":
                     arguments["max_rounds"] = rounds
                 name = f"{dataset}-{partition}-{mode}" + (f"-{rounds}" if mode == "paper" else "")
-                chosen.append(Task("logistic", name, "quenched.reproduce.logistic:run", arguments))
+                chosen.append(Task("logistic", name, "quenched.reproduce.logistic:run", arguments, cost=3.0))
     return chosen
 
 

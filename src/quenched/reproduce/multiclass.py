@@ -129,7 +129,8 @@ def _tasks(full: bool) -> list[Task]:
                 if mode == "paper":
                     arguments["max_rounds"] = rounds
                 name = f"{dataset}-{fold}-{mode}" + (f"-{rounds}" if mode == "paper" else "")
-                chosen.append(Task("multiclass", name, "quenched.reproduce.multiclass:run", arguments))
+                cost = 5.0 if large and mode != "rvm" else 1.0
+                chosen.append(Task("multiclass", name, "quenched.reproduce.multiclass:run", arguments, cost))
     return chosen
 
 

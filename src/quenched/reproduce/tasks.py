@@ -27,6 +27,7 @@ class Task:
     name: str
     function: str  # "package.module:function"
     arguments: dict[str, Any]
+    cost: float = 1.0  # roughly, against other tasks: the dearest go first, so that no core idles at the end
 
     @property
     def fingerprint(self) -> str:
@@ -58,7 +59,7 @@ def run_tasks(
         else:
             outcomes[id(task)] = known  # pyright: ignore
             report(known)
-    for outcome in _compute(waiting, folder, jobs):
+    for outcome in _compute(sorted(waiting, key=lambda task: -task.cost), folder, jobs):
         outcomes[id(outcome.task)] = outcome  # pyright: ignore
         report(outcome)
     return [outcomes[key] for key in by_identity]  # pyright: ignore
