@@ -12,7 +12,7 @@ import quenched as qd
 from quenched.families import Diagonal, Family, Full, Gaussian
 from quenched.optimise import LBFGS, Minimiser, ScaledConjugateGradients
 
-law = settings(max_examples=10, deadline=None, derandomize=True, database=None)
+law = settings(max_examples=6, deadline=None, derandomize=True, database=None)
 
 DRAWS: dict[str, Callable[..., qd.Draws]] = {
     "iid": qd.iid,

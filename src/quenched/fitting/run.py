@@ -27,6 +27,8 @@ from quenched.targets import Hyper, Target
 from quenched.transforms import Space, describe_space
 
 _FEWEST_DRAWS = 64
+_SUSPECT = (Status.NO_ASCENT, Status.NOT_FINITE)
+_STARTS_WHEN_SUSPECT = 4
 _SAME_OPTIMUM = 0.5  # posterior standard deviations, root mean square over coordinates
 
 
@@ -81,7 +83,8 @@ def fit(
     tolerance
         Nats of gap that are accepted; 0.01 per coordinate, and at least 0.02, by default.
     starts
-        Starting points: the given one and others around it, each with its own optimum; the best bound is kept.
+        Starting points: the given one and others around it, each with its own optimum; the best bound is kept. A
+        single start that leads nowhere is followed by others unasked.
     check
         Number of check draws; by default about five times the draws: fewer when the verdict is clear before, more
         when it is not and the draws would have to grow.
@@ -191,6 +194,11 @@ class _Run:
             broken = self.family.isotropic(point, np.full(problem.dim, 1e-3), space.sizes)
             return self._result(broken, problem.hyper, -np.inf, error.status, str(error))
         ascent = self._ascend(objective, start)
+        if ascent.status in _SUSPECT and self.starts == 1 and resumed is None:
+            # One start led nowhere: let others try before saying so.
+            self.starts = _STARTS_WHEN_SUSPECT
+            other = self._ascend(objective, self._start(objective, point, None))
+            ascent = other if other.status is Status.CONVERGED or other.bound > ascent.bound else ascent
         while ascent.status is Status.CONVERGED and self._too_few() and self.may_grow:
             self.draws = self.draws.grow(2 * self.draws.n)
             ascent = self._ascend(
