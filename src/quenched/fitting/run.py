@@ -208,10 +208,15 @@ class _Run:
         return self._of(ascent)
 
     def _start(self, objective: Objective, point: np.ndarray, resumed: Fit | None) -> Start:
-        if resumed is not None:
+        if resumed is not None and resumed.converged:
             return self._resume(resumed)
         self.watch.say("looking for a start")
         starter = Starter(self.problem, self.family, objective, self.seed, lambda: self.watch.expired)
+        if resumed is not None:
+            # A fit that was cut short may have been cut short far from home: what it reached must beat a fresh start.
+            given, fresh = starter.judged(*self._resume(resumed)[:2]), self.method.begin(starter, point)
+            self.n_evaluations += starter.n_evaluations
+            return max(given, fresh, key=lambda start: start.bound)
         starts = []
         for index, place in enumerate(_around(point, self.starts, self.seed)):
             try:

@@ -70,17 +70,17 @@ class Starter:
         """The mode or the short diagonal fit, whichever has the higher bound."""
         if self.problem.dim > MAX_HESSIAN_DIM:
             self._must_be_finite(point)
-            return self._judged(*self._short_fit(point, -np.inf))
+            return self.judged(*self._short_fit(point, -np.inf))
         try:
             mode = self.mode(point)
         except NoCurvature:
-            return self._judged(*self._short_fit(point, -np.inf))
+            return self.judged(*self._short_fit(point, -np.inf))
         by_mode = self.at_mode(mode)
         if self.expired():
             return by_mode
         if mode.concave and mode.converged and _worth(by_mode) > mode.evidence() - 0.05 * self.problem.dim - 0.1:
             return by_mode
-        best = max(by_mode, self._judged(*self._short_fit(point, _worth(by_mode))), key=_worth)
+        best = max(by_mode, self.judged(*self._short_fit(point, _worth(by_mode))), key=_worth)
         return best if np.isfinite(_worth(best)) else self.plain(point, 1.0)
 
     def mode(self, point: np.ndarray, *, tolerance: float = 1e-3, max_steps: int = 30) -> Mode:
@@ -96,16 +96,16 @@ class Starter:
     def at_mode(self, mode: Mode) -> Start:
         """The member of the family that fits the curvature at a mode."""
         sizes = self.problem.space.sizes
-        start = self._judged(self.family.member(mode.point, mode.precision, sizes), mode.hyper)
+        start = self.judged(self.family.member(mode.point, mode.precision, sizes), mode.hyper)
         return start._replace(precision=None if self.family.groups(sizes) is None else mode.precision)
 
     def plain(self, point: np.ndarray, scale: float) -> Start:
         """The point with one standard deviation for all."""
         self._must_be_finite(point)
         posterior = self._finite_everywhere(self.objective, point, scale)
-        return self._judged(posterior, self.problem.hyper, profile=False)
+        return self.judged(posterior, self.problem.hyper, profile=False)
 
-    def _judged(self, posterior: Gaussian, hyper: Hyper, profile: bool = True) -> Start:
+    def judged(self, posterior: Gaussian, hyper: Hyper, profile: bool = True) -> Start:
         """A candidate with its bound on the draws of the fit."""
         before = self.objective.n_evaluations
         bound, hyper, totals = self.objective.bound(posterior, hyper, profile=profile)
