@@ -79,13 +79,13 @@ def test_the_gap_is_the_difference_of_the_two_bounds(grown):
 
 
 def test_the_check_draws_are_not_the_draws():
-    """Independent ones of another stream: on its own draws a fit looks better than on any others."""
-    from quenched.fitting import check_draws
+    """They come from another stream of the same seed, which is the same every time."""
+    from quenched.draws import stream
 
-    z = check_draws(50, 3, 0).points
-    assert not np.isclose(z[:, None], qd.iid(200, 3, 0).points[None]).any()
-    np.testing.assert_array_equal(z, check_draws(50, 3, 0).points)
-    assert not np.isclose(z, check_draws(50, 3, 1).points).any()
+    streams = {stream(seed, purpose) for seed in range(20) for purpose in (1, 2, 3)}
+    assert len(streams) == 60
+    assert not streams & set(range(20))
+    assert stream(5, 1) == stream(5, 1)
 
 
 def test_the_check_has_the_number_of_draws_asked_for():

@@ -174,6 +174,7 @@ def test_a_log_density_of_single_precision_converges():
     fit = qd.fit(single, problem.start, data=problem.data, progress=False)
     assert fit.converged
     double = problems.fitted("logistic(5)")
+    assert fit.n_objective_evaluations < double.n_objective_evaluations  # it does not fight the rounding
     sds = np.sqrt(np.diag(double.covariance))
     assert np.max(np.abs(fit.mean - double.mean) / sds) < 0.02
     np.testing.assert_allclose(fit.bound, double.bound + 0.5 * 5 * np.log(2.0 * np.pi), atol=1e-2)

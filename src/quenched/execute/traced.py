@@ -34,6 +34,9 @@ def trace(function: Callable[[Array, Any, Array], Array]) -> Programs:
 
     @jax.jit
     def evaluate(points, counts, data, free):
+        if not free.size:  # nothing to count: the plain batched gradient
+            values, gradients = jax.vmap(jax.value_and_grad(once), in_axes=(0, None, None))(points, data, free)
+            return Evaluation(values, gradients, jnp.zeros_like(free))
         (_, values), (gradients, of_free) = jax.value_and_grad(counted, argnums=(0, 3), has_aux=True)(
             points, counts, data, free
         )

@@ -47,8 +47,7 @@ class FullGaussian(Gaussian):
 
 def from_scale(mean: np.ndarray, scale: np.ndarray) -> FullGaussian:
     """A member from a lower-triangular matrix with a positive diagonal."""
-    lower = np.asarray(pack(jnp.asarray(scale)))
-    return FullGaussian(np.asarray(mean), np.log(np.diagonal(scale)), lower)  # pyright: ignore
+    return FullGaussian(np.asarray(mean), np.log(np.diagonal(scale)), pack(np.asarray(scale)))  # pyright: ignore
 
 
 class Full(Family):

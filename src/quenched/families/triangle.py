@@ -5,6 +5,7 @@ places, this costs next to nothing forwards and backwards.
 """
 
 import jax.numpy as jnp
+import numpy as np
 
 from quenched.arrays import Array
 
@@ -25,10 +26,11 @@ def unpack(vector: Array, dim: int) -> Array:
 
 def pack(matrix: Array) -> Array:
     """The entries below the diagonal, in the order that `unpack` reads."""
-    triangle = jnp.tril(matrix[1:, :-1])
+    xp = np if isinstance(matrix, np.ndarray) else jnp
+    triangle = xp.tril(matrix[1:, :-1])
     inner = triangle.shape[0]
     if inner == 0:
-        return jnp.zeros(0, matrix.dtype)
+        return xp.zeros(0, matrix.dtype)
     upper = triangle[:-1] + triangle[:-1][::-1, ::-1] if inner > 1 else triangle[:0]
     # The last row, reversed, comes first; the folded rows follow until the triangle is full.
-    return jnp.concatenate([triangle[-1][::-1], upper.reshape(-1)])[: inner * (inner + 1) // 2]
+    return xp.concatenate([triangle[-1][::-1], upper.reshape(-1)])[: inner * (inner + 1) // 2]

@@ -3,7 +3,6 @@
 from quenched.fitting.ascent import Ascent
 from quenched.fitting.method import Alternating, Joint, Method
 from quenched.fitting.mode import Mode
-from quenched.fitting.monitor import check, check_draws
 from quenched.fitting.run import fit
 
-__all__ = ["Alternating", "Ascent", "Joint", "Method", "Mode", "check", "check_draws", "fit"]
+__all__ = ["Alternating", "Ascent", "Joint", "Method", "Mode", "fit"]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quenched.draws import Draws, iid, stream
+from quenched.draws import stream
 from quenched.families import Gaussian
 from quenched.objective import log_ratios
 from quenched.problem import Problem
@@ -21,28 +21,24 @@ class Check(NamedTuple):
     error: float
 
 
-def check_draws(n: int, dim: int, seed: int) -> Draws:
-    """Independent draws from another stream of the same seed."""
-    return iid(n, dim, stream(seed, 1))
-
-
 def check(
     problem: Problem,
     posterior: Gaussian,
     hyper: Hyper,
-    draws: Draws,
+    n: int,
+    seed: int,
     batch: int,
     decided: Decided = lambda *seen: False,
 ) -> Check:
-    """Mean and standard error of log p − log q over the check draws.
+    """Mean and standard error of log p − log q over check draws: iid, from another stream of the fit's seed.
 
-    They are taken `batch` at a time, and no more than are needed for a decision.
+    They are drawn and evaluated `batch` at a time, up to `n`, and no more than are needed for a decision.
     """
-    ratios = np.zeros(0)
-    error = np.inf
-    for first in range(0, draws.n, batch):
-        part = log_ratios(problem, posterior, hyper, draws.points[first : first + batch])
-        ratios = np.concatenate([ratios, part])
+    random = np.random.default_rng(stream(seed, 1))
+    ratios, error = np.zeros(0), np.inf
+    while len(ratios) < n:
+        fresh = random.standard_normal((min(batch, n - len(ratios)), problem.dim))
+        ratios = np.concatenate([ratios, log_ratios(problem, posterior, hyper, fresh)])
         error = float(np.std(ratios, ddof=1) / np.sqrt(len(ratios)))
         if decided(float(np.mean(ratios)), error, len(ratios)):
             break

@@ -15,7 +15,7 @@ from quenched.families import Family, Gaussian
 from quenched.fitting import options
 from quenched.fitting.ascent import Ascent, Interrupted
 from quenched.fitting.method import Joint, Method
-from quenched.fitting.monitor import check, check_draws
+from quenched.fitting.monitor import check
 from quenched.fitting.progress import Watcher
 from quenched.fitting.start import CannotStart, Start, Starter
 from quenched.fitting.threads import quiet_blas
@@ -290,11 +290,10 @@ class _Run:
             clear = gap + 2.0 * error <= self.tolerance or gap - 2.0 * error > self.tolerance
             return clear or (n >= usual and not self.may_grow)
 
-        most = 4 * usual if self.may_grow else usual
-        fresh = check_draws(self.n_check or most, self.problem.dim, self.seed)
-        seen = check(
-            self.problem, posterior, hyper, fresh, self.draws.n, (lambda *s: False) if self.n_check else decided
-        )
+        n, judge = 4 * usual if self.may_grow else usual, decided
+        if self.n_check is not None:
+            n, judge = self.n_check, lambda *seen: False
+        seen = check(self.problem, posterior, hyper, n, self.seed, self.draws.n, judge)
         self.rounds.append(Round(self.draws.n, bound, seen.bound, seen.error, n_evaluations))
 
     @property

@@ -5,11 +5,12 @@ and accepts a step at the rounding level of the function by the slope alone (the
 Zhang 2005), so that tight gradient tolerances can be reached.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from quenched.arrays import Array
 from quenched.optimise.backend import choose, namespace
-from quenched.optimise.minimiser import Minimiser, State
+from quenched.optimise.minimiser import Minimiser
 
 _SUFFICIENT_DECREASE = 1e-4
 _CURVATURE = 0.9
@@ -17,7 +18,7 @@ _MAX_TRIALS = 25  # of one line search, before the memory is dropped
 _TINY = 1e-300
 
 
-class LBFGSState(State):
+class LBFGSState(NamedTuple):
     position: Array
     value: Array
     gradient: Array
@@ -35,6 +36,7 @@ class LBFGSState(State):
     weights: tuple[Array, ...]  # 1 / (move . change), zero for an empty place
 
 
+@dataclass(frozen=True)
 class LBFGS(Minimiser):
     """Limited-memory BFGS.
 

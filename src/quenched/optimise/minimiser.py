@@ -5,19 +5,18 @@ gradient there, and answers with the next state: one evaluation, one `step`. So 
 (in NumPy, where nothing needs compiling), a traced loop, and a batch of problems under `jax.vmap`.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from quenched.arrays import Array
 
 
-class State(eqx.Module):
-    """Where a minimiser stands.
+class State(Protocol):
+    """Where a minimiser stands: a named tuple, cheap to make on the host and a pytree for JAX.
 
     Attributes
     ----------
@@ -34,24 +33,24 @@ class State(eqx.Module):
         the function, or a wrong gradient.
     """
 
-    position: eqx.AbstractVar[Array]
-    value: eqx.AbstractVar[Array]
-    gradient: eqx.AbstractVar[Array]
-    trial: eqx.AbstractVar[Array]
-    n_steps: eqx.AbstractVar[Array]
-    started: eqx.AbstractVar[Array]
-    stalled: eqx.AbstractVar[Array]
+    position: Array
+    value: Array
+    gradient: Array
+    trial: Array
+    n_steps: Array
+    started: Array
+    stalled: Array
 
 
-class Minimiser(eqx.Module):
-    """Turns one evaluation after another into a descent."""
+class Minimiser(ABC):
+    """Turns one evaluation after another into a descent. A frozen dataclass of its settings."""
 
     @abstractmethod
-    def init(self, position: Array) -> State:
+    def init(self, position: Array) -> Any:
         """Begin at `position`; the first trial is the position itself."""
 
     @abstractmethod
-    def step(self, state: Any, value: Array, gradient: Array) -> State:
+    def step(self, state: Any, value: Array, gradient: Array) -> Any:
         """Take in the function at `state.trial` and choose the next trial."""
 
 
@@ -62,7 +61,7 @@ def minimise(
     *,
     gradient_tolerance: float,
     max_evaluations: int,
-) -> tuple[State, Array]:
+) -> tuple[Any, Array]:
     """Run a minimiser as one traced loop, until the largest gradient component is small.
 
     Returns the last state and the number of evaluations. Works under `jit` and `vmap`.

@@ -5,17 +5,18 @@ gives the curvature (Møller's step 2), and the move itself (step 6). `phase` sa
 The trust in the quadratic model is kept in `damping` (Møller's lambda).
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from quenched.arrays import Array
 from quenched.optimise.backend import choose, namespace
-from quenched.optimise.minimiser import Minimiser, State
+from quenched.optimise.minimiser import Minimiser
 
 _BEGIN, _PROBE, _MOVE = 0, 1, 2
 _WORST = -4.0  # comparison of a move that failed altogether
 
 
-class SCGState(State):
+class SCGState(NamedTuple):
     position: Array
     value: Array
     gradient: Array
@@ -31,6 +32,7 @@ class SCGState(State):
     n_since_restart: Array
 
 
+@dataclass(frozen=True)
 class ScaledConjugateGradients(Minimiser):
     """Conjugate gradients without a line search.
 
