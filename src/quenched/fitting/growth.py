@@ -1,0 +1,217 @@
+"""One fit under way: start, ascend, check, and grow the draws until they suffice."""
+
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from quenched.draws import Draws
+from quenched.families import Family, Gaussian
+from quenched.fitting.ascent import Ascent, Interrupted
+from quenched.fitting.method import Method
+from quenched.fitting.monitor import check
+from quenched.fitting.start import CannotStart, Start, Starter
+from quenched.objective import Objective
+from quenched.problem import Problem
+from quenched.result import Fit, History, Optimum, Posterior, Round, Status
+from quenched.storage import save
+from quenched.targets import Hyper, Target
+from quenched.transforms import Space
+
+_SUSPECT = (Status.NO_ASCENT, Status.NOT_FINITE)
+_STARTS_WHEN_SUSPECT = 4
+_SAME_OPTIMUM = 0.5  # posterior standard deviations, root mean square over coordinates
+
+
+class Run:
+    """One fit under way: what it was asked for and what it has reached."""
+
+    tolerance: float
+    max_draws: int
+    n_check: int | None
+
+    def __init__(self, *, target, family, method, seed, starts, checkpoint):
+        self.target: Target = target
+        self.family: Family = family
+        self.method: Method = method
+        self.seed: int = seed
+        self.starts: int = starts
+        self.checkpoint: str | Path | None = checkpoint
+        self.rounds: list[Round] = []
+        self.n_evaluations = 0
+        self.n_objective_evaluations = 0
+        self.optima: tuple[Optimum, ...] = ()
+
+    def go(self, problem: Problem, space: Space, point: np.ndarray, draws: Draws, resumed: Fit | None, watch) -> Fit:
+        self.problem, self.space, self.draws, self.watch = problem, space, draws, watch
+        objective = Objective(problem, draws)
+        try:
+            start = self._start(objective, point, resumed)
+        except CannotStart as error:
+            broken = self.family.isotropic(point, np.full(problem.dim, 1e-3), space.sizes)
+            return self._result(broken, problem.hyper, -np.inf, error.status, str(error))
+        ascent = self._ascend(objective, start)
+        if ascent.status in _SUSPECT and self.starts == 1 and resumed is None:
+            # One start led nowhere: let others try before saying so.
+            self.starts = _STARTS_WHEN_SUSPECT
+            other = self._ascend(objective, self._start(objective, point, None))
+            ascent = other if other.status is Status.CONVERGED or other.bound > ascent.bound else ascent
+        while ascent.status is Status.CONVERGED and self._too_few() and self.may_grow:
+            self.draws = self.draws.grow(2 * self.draws.n)
+            ascent = self._ascend(
+                Objective(problem, self.draws),
+                Start(ascent.posterior, ascent.hyper, ascent.bound, precision=start.precision),
+            )
+        return self._of(ascent)
+
+    def _start(self, objective: Objective, point: np.ndarray, resumed: Fit | None) -> Start:
+        if resumed is not None and resumed.converged:
+            return self._resume(resumed)
+        self.watch.say("looking for a start")
+        starter = Starter(self.problem, self.family, objective, self.seed, lambda: self.watch.expired)
+        if resumed is not None:
+            # A fit that was cut short may have been cut short far from home: what it reached must beat a fresh start.
+            given, fresh = starter.judged(*self._resume(resumed)[:2]), self.method.begin(starter, point)
+            self.n_evaluations += starter.n_evaluations
+            return max(given, fresh, key=lambda start: start.bound)
+        starts = []
+        for index, place in enumerate(_around(point, self.starts, self.seed)):
+            try:
+                starts.append(self.method.begin(starter, place))
+            except CannotStart:
+                if index == 0:  # the one that was asked for
+                    raise
+        self.n_evaluations += starter.n_evaluations
+        if self.starts > 1:
+            return self._best_of(objective, starts)
+        return starts[0]
+
+    def _best_of(self, objective: Objective, starts: list[Start]) -> Start:
+        """Run every start to its optimum and tell the distinct ones apart."""
+        quiet = lambda posterior, hyper, bound: None
+        found: list[tuple[Ascent, int]] = []
+        for start in starts:
+            ascent = self.method.run(objective, start, self.watch, quiet)
+            for index, (other, count) in enumerate(found):
+                if _same(ascent, other):
+                    found[index] = (max(ascent, other, key=lambda a: a.bound), count + 1)
+                    break
+            else:
+                found.append((ascent, 1))
+        found.sort(key=lambda pair: -pair[0].bound)
+        self.optima = tuple(Optimum(a.bound, np.asarray(a.posterior.mean), count) for a, count in found)
+        best = found[0][0]
+        return Start(best.posterior, best.hyper, best.bound)
+
+    def _resume(self, resumed: Fit) -> Start:
+        member: Any = resumed.posterior.member
+        sizes = self.space.sizes
+        fresh = self.family.isotropic(np.zeros(self.problem.dim), np.ones(self.problem.dim), sizes)
+        if jax.tree.structure(fresh) != jax.tree.structure(member):
+            member = self.family.member(resumed.posterior.mean, np.linalg.inv(resumed.covariance), sizes)
+        hyper = self.problem.hyper
+        # What is fixed stays as it was asked for now; what is learned goes on from where it was.
+        known = resumed.hyper if isinstance(resumed.hyper, dict) else {}
+        learned = {name: np.asarray(known[name]) for name in self.problem.form.learned if name in known}
+        return Start(member, hyper._replace(**learned), resumed.bound)
+
+    def _ascend(self, objective: Objective, start: Start) -> Ascent:
+        """Raise the bound on one set of draws; a keyboard interrupt keeps what was reached."""
+        reached = start
+        before = objective.n_evaluations
+
+        def record(posterior: Gaussian, hyper: Hyper, bound: float) -> None:
+            nonlocal reached
+            reached = Start(posterior, hyper, bound)
+            self._record(posterior, hyper, bound, self.n_evaluations + objective.n_evaluations - before)
+
+        try:
+            ascent = self.method.run(objective, start, self.watch, record)
+        except Interrupted as stop:
+            ascent = stop.reached
+        except KeyboardInterrupt:
+            ascent = Ascent(reached.posterior, reached.hyper, reached.bound, Status.INTERRUPTED, np.inf, 0)
+        self.n_evaluations += objective.n_evaluations - before
+        self.n_objective_evaluations += ascent.n_objective_evaluations
+        self._record(ascent.posterior, ascent.hyper, ascent.bound, self.n_evaluations)
+        if self.checkpoint is not None:
+            save(self._of(ascent), self.checkpoint)
+        return ascent
+
+    def _record(self, posterior: Gaussian, hyper: Hyper, bound: float, n_evaluations: int) -> None:
+        """End a round: check the bound, with as many check draws as it takes to judge it."""
+        usual = 5 * self.draws.n
+
+        def decided(check_bound: float, error: float, n: int) -> bool:
+            gap = abs(bound - check_bound)
+            clear = gap + 2.0 * error <= self.tolerance or gap - 2.0 * error > self.tolerance
+            return clear or (n >= usual and not self.may_grow)
+
+        n, judge = 4 * usual if self.may_grow else usual, decided
+        if self.n_check is not None:
+            n, judge = self.n_check, lambda *seen: False
+        seen = check(self.problem, posterior, hyper, n, self.seed, self.draws.n, judge)
+        self.rounds.append(Round(self.draws.n, bound, seen.bound, seen.error, n_evaluations))
+
+    @property
+    def may_grow(self) -> bool:
+        return 2 * self.draws.n <= self.max_draws
+
+    def _too_few(self) -> bool:
+        last = self.rounds[-1]
+        return abs(last.bound - last.check_bound) + 2.0 * last.check_error > self.tolerance
+
+    def _of(self, ascent: Ascent) -> Fit:
+        message = " ".join(part for part in (ascent.status.message, ascent.note) if part)
+        return self._result(ascent.posterior, ascent.hyper, ascent.bound, ascent.status, message)
+
+    def _result(self, posterior: Gaussian, hyper: Hyper, bound: float, status: Status, message: str) -> Fit:
+        last = self.rounds[-1] if self.rounds else Round(self.draws.n, bound, np.nan, np.nan, 0)
+        return Fit(
+            posterior=Posterior(jax.tree.map(np.asarray, posterior)),
+            space=self.space,
+            hyper=self.problem.describe_hyper(hyper),
+            bound=float(bound),
+            check_bound=last.check_bound,
+            check_error=last.check_error,
+            status=status,
+            message=message,
+            n_draws=self.draws.n,
+            n_evaluations=self.n_evaluations,
+            n_objective_evaluations=self.n_objective_evaluations,
+            seconds=self.watch.seconds,
+            history=History(self.rounds),
+            optima=self.optima,
+            settings=self._settings(),
+        )
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "draws": self.draws.kind,
+            "seed": self.seed,
+            "family": self.family.name,
+            "method": type(self.method).__name__,
+            "tolerance": self.tolerance,
+            "versions": {
+                "quenched": version("quenched"),
+                "python": platform.python_version(),
+                "jax": jax.__version__,
+                "numpy": np.__version__,
+            },
+        }
+
+
+def _around(point: np.ndarray, n: int, seed: int) -> np.ndarray:
+    """The point itself and others around it, as wide as a model's starting values usually are on the real line."""
+    jitter = 2.0 * np.random.default_rng([seed, 2]).standard_normal((n, len(point)))
+    jitter[0] = 0.0
+    return point + jitter
+
+
+def _same(one: Ascent, other: Ascent) -> bool:
+    """Two ascents that ended in the same optimum: equal bounds and means."""
+    away = np.asarray(one.posterior.standardise(other.posterior.mean[None])[0])
+    return abs(one.bound - other.bound) < 0.1 and float(np.sqrt(np.mean(away**2))) < _SAME_OPTIMUM
