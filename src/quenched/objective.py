@@ -76,6 +76,7 @@ class Objective:
         self.n = draws.n
         self.executor = problem.executor(draws.n)
         self.chunks = list(cut(draws.points, self.executor.chunk))
+        self.half = _half_of_mirrored(draws.points) if len(self.chunks) == 1 else None
         self.n_evaluations = 0
 
     def slope(
@@ -86,6 +87,7 @@ class Objective:
         if len(self.chunks) == 1 and self.executor.traced is not None:
             self.n_evaluations += self.n
             z, counts = self.chunks[0]
+            z = z if self.half is None else self.half
             return all_at_once(
                 self.executor.traced, form, profile, coordinates, vector, z, counts, data, float(self.n), hyper
             )
@@ -130,6 +132,18 @@ def place(posterior: Gaussian, z: Array) -> Array:
     return posterior.transform(z)
 
 
+def place_mirrored(posterior: Gaussian, half: Array) -> Array:
+    """w = m ± L z for draws that come with their mirror images: half the work, there and back."""
+    points = posterior.transform(half)
+    return jnp.concatenate([points, 2.0 * posterior.mean - points])
+
+
+def _half_of_mirrored(points: np.ndarray) -> Array | None:
+    """The first half of draws whose second half is its negative."""
+    half = len(points) // 2
+    return points[:half] if len(points) % 2 == 0 and np.array_equal(points[:half], -points[half:]) else None
+
+
 @jax.jit
 def pull_back(total: Totals, posterior: Gaussian, z: Array, counts: Array, evaluation: Evaluation) -> Totals:
     """Add a chunk: from gradients at the draws to gradients in (m, L) (paper, Eqs. 12 and 13, before the penalty)."""
@@ -172,8 +186,11 @@ read = jax.jit(Coordinates.read)
 def all_at_once(evaluate, form, profile, coordinates, vector, z, counts, data, n, hyper) -> tuple[Slope, Totals]:
     """The same four programs as one, when all draws fit into one chunk of a traced target."""
     posterior, free = coordinates.read(vector)
-    evaluation = evaluate(place(posterior, z), counts, data, free)
-    totals = pull_back(nothing(posterior, free), posterior, z, counts, evaluation)
+    mirrored = len(z) < len(counts)
+    points, pull = jax.vjp(lambda member: place_mirrored(member, z) if mirrored else place(member, z), posterior)
+    evaluation = evaluate(points, counts, data, free)
+    (of_posterior,) = pull(evaluation.gradients)
+    totals = Totals(jnp.sum(evaluation.values), of_posterior, evaluation.free_gradient)
     return close(form, profile, coordinates, vector, totals, n, hyper), totals
 
 

@@ -23,6 +23,7 @@ from quenched.transforms import Space
 
 _SUSPECT = (Status.NO_ASCENT, Status.NOT_FINITE)
 _STARTS_WHEN_SUSPECT = 4
+_CHECK_BATCH = 256  # check draws at a time
 _SAME_OPTIMUM = 0.5  # posterior standard deviations, root mean square over coordinates
 
 
@@ -153,7 +154,7 @@ class Run:
         n, judge = 4 * usual if self.may_grow else usual, decided
         if self.n_check is not None:
             n, judge = self.n_check, lambda *seen: False
-        seen = check(self.problem, posterior, hyper, n, self.seed, self.draws.n, judge)
+        seen = check(self.problem, posterior, hyper, n, self.seed, min(self.draws.n, _CHECK_BATCH), judge)
         self.rounds.append(Round(self.draws.n, bound, seen.bound, seen.error, n_evaluations))
 
     @property
