@@ -11,8 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from quenched.draws import make
+from quenched.draws import Draws, make
 from quenched.families import Gaussian
+from quenched.problem import Problem
+from quenched.targets import Hyper
 from quenched.transforms import Parameters, Space, real
 
 _NATURAL_DRAWS = 4096  # for moments in natural units; costs no evaluation of the log density
@@ -145,6 +147,14 @@ class Posterior:
             return np.asarray(compute())
 
 
+class Origin(NamedTuple):
+    """What a fit was made from: all that is needed to ask further questions about it."""
+
+    problem: Problem
+    hyper: Hyper  # as the engine holds them
+    draws: Draws
+
+
 @dataclass(frozen=True, eq=False)
 class Fit:
     """A Gaussian posterior, a bound on the log evidence, and how far to trust them."""
@@ -164,6 +174,7 @@ class Fit:
     history: History = field(repr=False)
     settings: dict[str, Any] = field(repr=False)  # draws, seed, family, method, tolerance, versions
     optima: tuple[Optimum, ...] = field(default=(), repr=False)
+    origin: Origin | None = field(default=None, repr=False)  # None after loading; `attach` restores it
 
     @property
     def converged(self) -> bool:

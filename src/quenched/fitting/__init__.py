@@ -2,7 +2,7 @@
 
 from quenched.fitting.ascent import Ascent
 from quenched.fitting.method import Alternating, Joint, Method
-from quenched.fitting.mode import Mode
+from quenched.fitting.mode import Mode, Search
 from quenched.fitting.run import fit
 
-__all__ = ["Alternating", "Ascent", "Joint", "Method", "Mode", "fit"]
+__all__ = ["Alternating", "Ascent", "Joint", "Method", "Mode", "Search", "fit"]

@@ -16,7 +16,7 @@ from quenched.fitting.monitor import check
 from quenched.fitting.start import CannotStart, Start, Starter
 from quenched.objective import Objective
 from quenched.problem import Problem
-from quenched.result import Fit, History, Optimum, Posterior, Round, Status
+from quenched.result import Fit, History, Optimum, Origin, Posterior, Round, Status
 from quenched.storage import save
 from quenched.targets import Hyper, Target
 from quenched.transforms import Space
@@ -187,6 +187,7 @@ class Run:
             history=History(self.rounds),
             optima=self.optima,
             settings=self._settings(),
+            origin=Origin(self.problem, jax.tree.map(np.asarray, hyper), self.draws),
         )
 
     def _settings(self) -> dict[str, Any]:
