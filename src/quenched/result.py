@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,9 +17,14 @@ from quenched.problem import Problem
 from quenched.targets import Hyper
 from quenched.transforms import Parameters, Space, real
 
+if TYPE_CHECKING:
+    from quenched.diagnostics import Diagnosis
+    from quenched.summary import Summary
+
 _NATURAL_DRAWS = 4096  # for moments in natural units; costs no evaluation of the log density
 _NATURAL_NUMBERS = 10**7  # draws times coordinates, at the most
 OVERFIT_PER_COORDINATE = 0.25  # nats of gap per coordinate beyond which the fit follows its draws, not the target
+_HOPELESS = 10.0  # times that, whatever the error of the check
 
 
 class Status(StrEnum):
@@ -88,6 +93,23 @@ class FitError(RuntimeError):
         self.fit = fit
 
 
+class Origin(NamedTuple):
+    """What a fit was made from: all that is needed to ask further questions about it."""
+
+    problem: Problem
+    hyper: Hyper  # as the engine holds them
+    draws: Draws
+
+
+def require_origin(fit: "Fit") -> Origin:
+    """What the fit was made from, or an error that says how to restore it."""
+    if fit.origin is None:
+        raise ValueError(
+            "fit: a loaded fit does not know its log density; give it back with fit = fit.attach(log_density, data=...)."
+        )
+    return fit.origin
+
+
 class Posterior:
     """The fitted Gaussian over the raveled parameters on the real line, in NumPy."""
 
@@ -147,14 +169,6 @@ class Posterior:
             return np.asarray(compute())
 
 
-class Origin(NamedTuple):
-    """What a fit was made from: all that is needed to ask further questions about it."""
-
-    problem: Problem
-    hyper: Hyper  # as the engine holds them
-    draws: Draws
-
-
 @dataclass(frozen=True, eq=False)
 class Fit:
     """A Gaussian posterior, a bound on the log evidence, and how far to trust them."""
@@ -175,6 +189,7 @@ class Fit:
     settings: dict[str, Any] = field(repr=False)  # draws, seed, family, method, tolerance, versions
     optima: tuple[Optimum, ...] = field(default=(), repr=False)
     origin: Origin | None = field(default=None, repr=False)  # None after loading; `attach` restores it
+    _kept: dict[str, Any] = field(default_factory=dict, repr=False, init=False)  # what was worked out about it
 
     @property
     def converged(self) -> bool:
@@ -213,7 +228,9 @@ class Fit:
     @property
     def overfits(self) -> bool:
         """The fit follows its draws instead of the target: more draws are needed."""
-        return bool(self.gap - 2.0 * self.check_error > OVERFIT_PER_COORDINATE * self.posterior.dim)
+        limit = OVERFIT_PER_COORDINATE * self.posterior.dim
+        # So far below, the check is ruled by a few draws, and its error is as large as itself.
+        return bool(self.gap - 2.0 * self.check_error > limit or self.gap > _HOPELESS * limit)
 
     @property
     def draws_suffice(self) -> bool:
@@ -261,16 +278,44 @@ class Fit:
         """Samples in natural units: a pytree like `start` with a leading axis of length n."""
         return to_natural(self.space, self.posterior.sample(n, seed))
 
-    def summary(self) -> list[dict[str, Any]]:
-        """One row per number in natural units: name, mean and sd."""
-        from quenched.summary import rows
+    def resample(self, n: int, seed: int = 0) -> Parameters:
+        """Samples moved from the fitted posterior to the target by Pareto-smoothed importance resampling."""
+        from quenched.diagnostics import resample
 
-        return rows(self)
+        return resample(self, n, seed)
+
+    def diagnose(self, **options: Any) -> "Diagnosis":
+        """The errors of the optimisation, the draws and the family (see `quenched.diagnostics.diagnose`).
+
+        It takes about as long as the fit did. Without options it is done once and kept.
+        """
+        from quenched.diagnostics import diagnose
+
+        if options:
+            return diagnose(self, **options)
+        if self._kept.get("diagnosis") is None:
+            self._kept["diagnosis"] = diagnose(self)
+        return self._kept["diagnosis"]
+
+    def attach(self, log_density: Any, data: Any = None) -> "Fit":
+        """This fit with its log density and data, which a loaded fit has lost."""
+        from quenched.fitting import attach
+
+        return attach(self, log_density, data)
+
+    def summary(self) -> "Summary":
+        """Mean, sd and the error of each, one row per number in natural units; prints as a table with the verdict.
+
+        It diagnoses the fit, once. A loaded fit without its log density has no errors to show.
+        """
+        from quenched.summary import Summary
+
+        return Summary(self, self.diagnose() if self.origin is not None and np.isfinite(self.bound) else None)
 
     def __str__(self) -> str:
         from quenched.summary import render
 
-        return render(self)
+        return render(self, self._kept.get("diagnosis"))
 
     def save(self, path: str | Path) -> Path:
         """Write to an `.npz` file of plain arrays and JSON; `quenched.load` reads it."""
@@ -294,7 +339,18 @@ class Fit:
 def to_natural(space: Space, vectors: np.ndarray) -> Parameters:
     """Rows on the real line to a pytree in natural units with a leading axis."""
     with jax.enable_x64(True):
-        return jax.tree.map(np.asarray, jax.vmap(space.to_natural)(jnp.asarray(vectors)))
+        return jax.tree.map(np.asarray, _all_to_natural(space, vectors))
+
+
+@partial(jax.jit, static_argnums=0)
+def _all_to_natural(space: Space, vectors: Any) -> Parameters:
+    return jax.vmap(space.to_natural)(vectors)
+
+
+def natural_draws(dim: int) -> np.ndarray:
+    """Draws for expectations under a posterior that need no evaluation of its target."""
+    n = int(np.clip(_NATURAL_NUMBERS // dim, 64, _NATURAL_DRAWS) // 2 * 2)
+    return make("matched" if 2 * dim <= n else "antithetic", n, dim, 0).points
 
 
 def natural_moments(posterior: Posterior, space: Space) -> tuple[Parameters, Parameters]:
@@ -302,9 +358,7 @@ def natural_moments(posterior: Posterior, space: Space) -> tuple[Parameters, Par
     means, sds = space.unravel(posterior.mean), space.unravel(np.sqrt(posterior.variance))
     if not space.constrained:
         return means, sds
-    n = int(np.clip(_NATURAL_NUMBERS // posterior.dim, 64, _NATURAL_DRAWS) // 2 * 2)
-    kind = "matched" if 2 * posterior.dim <= n else "antithetic"
-    natural = to_natural(space, posterior.transform(make(kind, n, posterior.dim, 0).points))
+    natural = to_natural(space, posterior.transform(natural_draws(posterior.dim)))
     chosen = []
     for leaf, mean, sd, values in zip(
         space.leaves, jax.tree.leaves(means), jax.tree.leaves(sds), jax.tree.leaves(natural), strict=True

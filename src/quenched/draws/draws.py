@@ -7,6 +7,7 @@ sequence: asking for more keeps those already drawn as a prefix, which is what l
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -91,9 +92,22 @@ def make(kind: str, n: int, dim: int, seed: int = 0, groups: Groups | None = Non
 
 @lru_cache(maxsize=8)
 def _made(kind: str, n: int, dim: int, seed: int, groups: Groups | None) -> Draws:
-    points = kinds[kind](n, dim, seed, groups)
+    points = kinds[kind].finish(kinds[kind].raw(n, dim, seed), groups)
     points.setflags(write=False)  # frozen, and shared between the fits that ask for the same
     return Draws(kind, points, seed, groups)
+
+
+def replicates(draws: Draws, count: int, seed: int) -> tuple[list[Draws], Draws]:
+    """Independent sets of the same kind and size, and one larger set made of the raw points of them all.
+
+    What sets of this size have in common, and the larger one has not, is the bias of their size.
+    """
+    kind = kinds[draws.kind]
+    seeds = [stream(seed, index) for index in range(count)]
+    raw = [kind.raw(draws.n, draws.dim, own) for own in seeds]
+    finish = lambda points: kind.finish(points, draws.groups)
+    sets = [Draws(draws.kind, finish(points), own, draws.groups) for points, own in zip(raw, seeds, strict=True)]
+    return sets, Draws(draws.kind, finish(np.concatenate(raw)), seed, draws.groups)
 
 
 def smallest(kind: str, dim: int, groups: Groups | None = None) -> int:
@@ -123,9 +137,21 @@ def _sobol_points(n: int, dim: int, seed: int) -> np.ndarray:
 
 _MIRRORED = ("antithetic", "matched")
 
-kinds: dict[str, Callable[[int, int, int, Groups | None], np.ndarray]] = {
-    "iid": lambda n, dim, seed, groups: _raw_normal(n, dim, seed),
-    "antithetic": lambda n, dim, seed, groups: mirror(_raw_normal(n // 2, dim, seed)),
-    "sobol": lambda n, dim, seed, groups: _sobol_points(n, dim, seed),
-    "matched": lambda n, dim, seed, groups: mirror(match(_raw_normal(n // 2, dim, seed), groups)),
+
+class Kind(NamedTuple):
+    """How draws are made: raw points from a seed, then whatever is done to the whole set of them."""
+
+    raw: Callable[[int, int, int], np.ndarray]
+    finish: Callable[[np.ndarray, Groups | None], np.ndarray]
+
+
+def _half(n: int, dim: int, seed: int) -> np.ndarray:
+    return _raw_normal(n // 2, dim, seed)
+
+
+kinds: dict[str, Kind] = {
+    "iid": Kind(_raw_normal, lambda raw, groups: raw),
+    "antithetic": Kind(_half, lambda raw, groups: mirror(raw)),
+    "sobol": Kind(_sobol_points, lambda raw, groups: raw),
+    "matched": Kind(_half, lambda raw, groups: mirror(match(raw, groups))),
 }

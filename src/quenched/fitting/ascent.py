@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from quenched.families import Gaussian, factor_of_inverse
+from quenched.families import Gaussian
 from quenched.objective import Coordinates, Objective, Slope, Totals, read
 from quenched.optimise import Minimiser, State
 from quenched.result import Status
@@ -126,16 +126,16 @@ def ascend(
     whiten_every: int,
     active: np.ndarray | None = None,
     known: Totals | None = None,
-    precision: np.ndarray | None = None,
+    mean_factor: np.ndarray | None = None,
 ) -> Ascent:
     """Ascend in the whitened coordinates of the posterior it starts from, whitening again when it has moved far.
 
     `active` is zero for coordinates that are held where they are; `known` are totals at the start, if taken already;
-    `precision` is that of the target near its mode, for a family that cannot hold all its correlations.
+    `mean_factor` is a factor of the target's covariance, for a family that cannot hold all its correlations.
     """
     noise = objective.problem.noise
     climber = _Climber(objective, minimiser, hyper, active, profile=True)
-    origin = Coordinates(posterior, hyper.free, None if precision is None else factor_of_inverse(precision))
+    origin = Coordinates(posterior, hyper.free, mean_factor)
     climber.stand(origin, np.zeros(origin.size))
     since, status = 0, None
     while status is None:

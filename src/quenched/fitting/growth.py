@@ -193,6 +193,8 @@ class Run:
     def _settings(self) -> dict[str, Any]:
         return {
             "draws": self.draws.kind,
+            "draws_seed": self.draws.seed,
+            "groups": self.draws.groups,
             "seed": self.seed,
             "family": self.family.name,
             "method": type(self.method).__name__,

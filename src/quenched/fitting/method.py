@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from quenched.families import Gaussian
+from quenched.families import Gaussian, factor_of_inverse
 from quenched.fitting.ascent import Ascent, Watch, ascend, climb
 from quenched.fitting.start import Start, Starter
 from quenched.objective import Objective
@@ -66,7 +66,7 @@ class Joint(Method):
             whiten_every=self.whiten_every,
             watch=watch,
             known=start.totals,
-            precision=start.precision,
+            mean_factor=None if start.precision is None else factor_of_inverse(start.precision),
         )
 
 

@@ -10,6 +10,7 @@ import jax
 from quenched.draws import Draws
 from quenched.families import Family
 from quenched.fitting import options
+from quenched.fitting.attachment import own_hyper
 from quenched.fitting.growth import Run
 from quenched.fitting.method import Joint, Method
 from quenched.fitting.progress import Watcher
@@ -123,7 +124,7 @@ def fit(
             space, point = describe_space(start, transforms)
         else:
             space, point = resumed.space, resumed.posterior.mean
-            hyper = _own_hyper(resumed, target) if hyper is None else hyper
+            hyper = own_hyper(resumed, target) if hyper is None else hyper
         coupled = run.family.coupled_coordinates(space.sizes)
         default = max(_FEWEST_DRAWS, 4 * coupled)
         if resumed is not None:
@@ -154,13 +155,6 @@ def fit(
     if throw and result.status in (Status.NOT_FINITE, Status.NO_ASCENT):
         raise FitError(result.message, result)
     return result
-
-
-def _own_hyper(resumed: Fit, target: Target) -> Any:
-    """The user's own hyperparameters of an earlier fit, without the precisions of its target."""
-    if not target.reports:
-        return resumed.hyper
-    return resumed.hyper.get("hyper") if isinstance(resumed.hyper, dict) else None
 
 
 def _working_bytes(n_draws: int, dim: int, coupled: int) -> int:

@@ -1,0 +1,8 @@
+"""How far to trust a fit: errors of the optimisation, of the draws and of the family."""
+
+from quenched.diagnostics.diagnosis import Diagnosis, diagnose
+from quenched.diagnostics.importance import Importance, weigh
+from quenched.diagnostics.linear_response import LinearResponse, Response
+from quenched.diagnostics.resample import resample
+
+__all__ = ["Diagnosis", "Importance", "LinearResponse", "Response", "diagnose", "resample", "weigh"]

@@ -1,0 +1,167 @@
+"""`diagnose`: the three errors of a fit, apart and in numbers.
+
+(a) Optimisation: how far the ascent stopped below the top. (b) Draws: how far another frozen set would have moved the
+answer. (c) Family: how far the best member of the family is from the target.
+"""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+
+from quenched.diagnostics.curvature import Curvature, missed_spread, whitened
+from quenched.diagnostics.draw_error import answer_of, draw_error
+from quenched.diagnostics.importance import weigh
+from quenched.diagnostics.linear_response import LinearResponse
+from quenched.diagnostics.optimisation import optimisation_error
+from quenched.diagnostics.skewness import skewness
+from quenched.draws import stream
+from quenched.fitting import Watcher, quiet_blas
+from quenched.objective import Objective
+from quenched.result import Fit, require_origin
+from quenched.transforms import Parameters
+
+_REPLICATES = 8
+_SAMPLES = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """How far to trust a fit.
+
+    Attributes
+    ----------
+    optimisation_error
+        Nats by which a further Newton step would raise the bound.
+    optimisation_distance
+        Posterior standard deviations by which that step would move a mean, at the most.
+    at_maximum
+        Whether the bound curves downwards in every direction that was tried.
+    mean_error, sd_error
+        Standard errors of `fit.mean` and `fit.sd` due to the frozen draws, shaped like them. An interval of
+        `t_quantile` times the error to each side covers the answer of infinitely many draws in 95 % of cases.
+    hyper_error
+        The same of `fit.hyper`.
+    bound_error
+        The same of the bound, in nats.
+    khat
+        Pareto k-hat of the importance weights: the Gaussian is close to the target below 0.5, and too far above 0.7.
+    evidence, evidence_error
+        Log evidence by importance sampling, and its standard error; right as long as k-hat is.
+    family_gap
+        Evidence minus check bound: the Kullback-Leibler divergence from the fitted posterior to the target, in nats.
+    skewness, skewness_error
+        Of the target along each coordinate of the real line, to first order.
+    missed_spread
+        For a family that leaves out correlations: by how much they widen each coordinate, from the curvature
+        averaged over it; one for all where nothing is left out.
+    linear_response
+        Standard deviations and covariances by linear response, computed when asked for.
+    n_evaluations
+        Gradient evaluations that the diagnosis took.
+    """
+
+    fit: Fit = field(repr=False)
+    optimisation_error: float
+    optimisation_distance: float
+    at_maximum: bool
+    mean_error: Parameters
+    sd_error: Parameters
+    hyper_error: Any
+    bound_error: float
+    khat: float
+    evidence: float
+    evidence_error: float
+    effective_samples: float
+    skewness: np.ndarray
+    skewness_error: np.ndarray
+    missed_spread: np.ndarray
+    linear_response: LinearResponse = field(repr=False)
+    n_replicates: int
+    n_evaluations: int
+    seconds: float
+
+    @property
+    def family_gap(self) -> float:
+        """Evidence minus check bound, in nats."""
+        return self.evidence - self.fit.check_bound
+
+    @property
+    def t_quantile(self) -> float:
+        """Errors to each side of an answer that cover 95 %."""
+        from scipy.special import stdtrit
+
+        return float(stdtrit(self.n_replicates - 1, 0.975))
+
+    @property
+    def verdict(self) -> str:
+        """In plain words, with the next thing to do."""
+        from quenched.diagnostics.verdict import verdict
+
+        return verdict(self)
+
+    def __str__(self) -> str:
+        from quenched.summary import render
+
+        return render(self.fit, self)
+
+
+def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES, progress: bool = True) -> Diagnosis:
+    """Measure the three errors of a fit.
+
+    Parameters
+    ----------
+    fit
+        A fit that knows its log density: one that was just made, or a loaded one after `attach`.
+    replicates
+        Independent sets of draws behind the errors due to the draws.
+    samples
+        Of the posterior, for the importance weights.
+    progress
+        Show a line on the terminal.
+    """
+    for name, value, least in (("replicates", replicates, 2), ("samples", samples, 100)):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+            raise ValueError(f"{name}={value!r}: a whole number of at least {least} is needed.")
+    problem, hyper, draws = require_origin(fit)
+    began, seed, member = time.perf_counter(), fit.settings["seed"], fit.posterior.member
+    if not np.isfinite(fit.bound):
+        raise ValueError(f"fit: its bound is {fit.bound}, so there is nothing to diagnose. {fit.message}")
+    with jax.enable_x64(True), quiet_blas(problem.target.on_host), Watcher(progress, None) as watch:
+        watch.say("how far from the top")
+        coordinates = whitened(problem, member, hyper)
+        objective = Objective(problem, draws)
+        curvature = Curvature(objective, coordinates, hyper)
+        optimisation = optimisation_error(curvature)
+        watch.say(f"what {replicates} other sets of draws would have found")
+        own = answer_of(problem, member, hyper, fit.bound)
+        errors, n_evaluations = draw_error(
+            problem, coordinates, hyper, draws, own, replicates, stream(seed, 5)
+        )
+        watch.say("how far the family is from the target")
+        importance = weigh(problem, member, hyper, samples, seed)
+        skew = skewness(problem, member, hyper, samples // 2, seed)
+        held = Curvature(objective, coordinates, hyper, follow_hyper=False)
+        return Diagnosis(
+            fit=fit,
+            optimisation_error=optimisation.nats,
+            optimisation_distance=optimisation.distance,
+            at_maximum=optimisation.maximum,
+            mean_error=errors.mean,
+            sd_error=errors.sd,
+            hyper_error=errors.hyper,
+            bound_error=errors.bound,
+            khat=importance.khat,
+            evidence=importance.evidence,
+            evidence_error=importance.evidence_error,
+            effective_samples=importance.effective,
+            skewness=skew.value,
+            skewness_error=skew.error,
+            missed_spread=missed_spread(coordinates),
+            linear_response=LinearResponse(held, fit.space),
+            n_replicates=replicates,
+            n_evaluations=n_evaluations + objective.n_evaluations,
+            seconds=time.perf_counter() - began,
+        )

@@ -1,0 +1,105 @@
+"""How far another set of draws would have moved the answer.
+
+The bound is raised again on a few independent sets of the same kind and size, each from the optimum of the fit, with
+its hyperparameters. In whitened coordinates that takes about five evaluations each, which is less than the one Newton
+step by Hessian-vector products that it replaces, and it stays right where a single step would not: for few draws and
+skewed posteriors. The spread of the answers is the error that comes from the draws by chance. What all sets of this
+size have in common is their bias; raising the bound on one set made of all their raw points shows it.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from quenched.draws import Draws, replicates
+from quenched.families import Gaussian
+from quenched.fitting import ascend
+from quenched.objective import Coordinates, Objective
+from quenched.optimise import LBFGS
+from quenched.problem import Problem
+from quenched.result import Posterior, natural_moments
+from quenched.targets import Hyper
+from quenched.transforms import Parameters
+
+_PART_OF_STEP = 0.1  # an ascent may stop when its gradient is this part of what it was at the start
+_CLOSE = 0.02  # and no larger than this: posterior standard deviations
+_MAX_EVALUATIONS = 100
+_OUTLIER = 4.0  # spreads between the fit and the replicates beyond which their distance is itself the error
+
+
+class DrawError(NamedTuple):
+    """Standard errors due to the draws; shaped like what they are the errors of."""
+
+    mean: Parameters
+    sd: Parameters
+    hyper: Any
+    bound: float
+
+
+class Answer(NamedTuple):
+    """What one set of draws leads to."""
+
+    mean: Parameters
+    sd: Parameters
+    hyper: Any
+    bound: float
+
+
+def draw_error(
+    problem: Problem, coordinates: Coordinates, hyper: Hyper, draws: Draws, own: Answer, count: int, seed: int
+) -> tuple[DrawError, int]:
+    """The errors, and the gradient evaluations they took.
+
+    Parameters
+    ----------
+    coordinates
+        Their origin is the fit's optimum on `draws`, where `own` was read off.
+    count
+        Independent sets of draws.
+    """
+    sets, together = replicates(draws, count, seed)
+    answers, n_evaluations = [], 0
+    for chosen in (*sets, together):
+        answer, cost = _answer(problem, coordinates, hyper, chosen)
+        answers.append(answer)
+        n_evaluations += cost
+    *singles, large = answers
+    errors = jax.tree.map(_error, own, large, *singles)
+    return DrawError(errors.mean, errors.sd, errors.hyper, float(errors.bound)), n_evaluations
+
+
+def _answer(problem: Problem, coordinates: Coordinates, hyper: Hyper, draws: Draws) -> tuple[Answer, int]:
+    objective = Objective(problem, draws)
+    slope, totals = objective.slope(coordinates, np.zeros(coordinates.size), hyper, profile=True)
+    steepness = float(np.max(np.abs(slope.gradient)))
+    ascent = ascend(
+        objective,
+        coordinates.reference,
+        hyper,
+        LBFGS(),
+        gradient_tolerance=min(_PART_OF_STEP * steepness, _CLOSE),
+        max_evaluations=_MAX_EVALUATIONS,
+        watch=lambda bound, n_draws: None,
+        whiten_every=15,
+        mean_factor=coordinates.mean_factor,
+        known=totals,
+    )
+    return answer_of(problem, ascent.posterior, ascent.hyper, ascent.bound), objective.n_evaluations
+
+
+def answer_of(problem: Problem, posterior: Gaussian, hyper: Hyper, bound: float) -> Answer:
+    """Means and standard deviations in natural units, hyperparameters as the user wrote them, and the bound."""
+    mean, sd = natural_moments(Posterior(jax.tree.map(np.asarray, posterior)), problem.space)
+    return Answer(mean, sd, problem.describe_hyper(hyper), bound)
+
+
+def _error(own, large, *singles) -> np.ndarray:
+    values = np.array(singles)
+    if not np.isfinite(values).all():
+        return np.full(np.shape(own), np.inf)
+    count, middle, spread = len(values), values.mean(axis=0), values.std(axis=0, ddof=1)
+    bias = count / (count - 1) * (middle - large)  # the larger set has 1 / count of it
+    error, away = np.hypot(spread, bias), np.abs(own - middle)
+    alone = away > _OUTLIER * spread * np.sqrt(1.0 + 1.0 / count)
+    return np.where(alone, np.hypot(error, away), error)

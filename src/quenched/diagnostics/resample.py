@@ -1,0 +1,35 @@
+"""Samples of the target, by importance resampling from the fitted posterior."""
+
+import warnings
+
+import jax
+import numpy as np
+
+from quenched.diagnostics.importance import weigh
+from quenched.draws import stream
+from quenched.result import Fit, require_origin, to_natural
+from quenched.transforms import Parameters
+
+_POOL = 10  # samples of the posterior for each one that is kept
+_SMALLEST_POOL = 2000
+
+
+def resample(fit: Fit, n: int, seed: int = 0) -> Parameters:
+    """Samples in natural units, like `fit.sample`, moved from the fitted posterior to the target.
+
+    A pool of posterior samples is weighted by the target, the weights are Pareto-smoothed, and n of the pool are
+    drawn by their weights, with replacement. Warns when k-hat is above 0.7: then the weights cannot be trusted.
+    """
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+        raise ValueError(f"n={n!r}: a whole number of at least 1 is needed.")
+    problem, hyper, _ = require_origin(fit)
+    with jax.enable_x64(True):
+        pool = weigh(problem, fit.posterior.member, hyper, max(_POOL * n, _SMALLEST_POOL), stream(seed, 7))
+    if not pool.khat <= 0.7:
+        warnings.warn(
+            f"resample: k-hat is {pool.khat:.2f}, above 0.7; the samples are worth about {pool.effective:.0f} "
+            "independent ones and may miss part of the target.",
+            stacklevel=3,
+        )
+    chosen = np.random.default_rng(stream(seed, 8)).choice(len(pool.samples), n, p=pool.weights / pool.weights.sum())
+    return to_natural(fit.space, pool.samples[chosen])

@@ -1,0 +1,53 @@
+"""Give a loaded fit its log density back."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from quenched.draws import make
+from quenched.fitting import options
+from quenched.objective import Objective
+from quenched.problem import make_problem
+from quenched.result import Fit, Origin
+from quenched.targets import Target
+
+_SAME = 1e-6  # nats, relative to the size of the bound
+
+
+def attach(fit: Fit, log_density: Callable[..., Any] | Target, data: Any = None) -> Fit:
+    """The same fit, knowing its log density and data: it can be diagnosed and resampled.
+
+    Raises
+    ------
+    ValueError
+        When the bound is not what it was: the log density or the data are not those of the fit.
+    """
+    target = options.read_target(log_density)
+    settings = fit.settings
+    with jax.enable_x64(True):
+        problem = make_problem(target, fit.space, data, own_hyper(fit, target), None)
+        known = fit.hyper if isinstance(fit.hyper, dict) else {}
+        hyper = problem.hyper._replace(**{name: np.asarray(known[name]) for name in target.reports if name in known})
+        groups = settings["groups"]
+        draws = make(settings["draws"], fit.n_draws, fit.posterior.dim, settings["draws_seed"], _as_tuples(groups))
+        bound, _, _ = Objective(problem, draws).bound(fit.posterior.member, hyper, profile=False)
+    if not abs(bound - fit.bound) <= _SAME * max(1.0, abs(fit.bound)):
+        raise ValueError(
+            f"log_density, data: the bound of this fit is {fit.bound:.6f} nats, but with these it is {bound:.6f}; give "
+            "the log density and the data that it was fitted to."
+        )
+    return dataclasses.replace(fit, origin=Origin(problem, hyper, draws))
+
+
+def own_hyper(fit: Fit, target: Target) -> Any:
+    """The user's own hyperparameters of an earlier fit, without the precisions of its target."""
+    if not target.reports:
+        return fit.hyper
+    return fit.hyper.get("hyper") if isinstance(fit.hyper, dict) else None
+
+
+def _as_tuples(groups: Any) -> Any:
+    return None if groups is None else tuple(tuple(group) for group in groups)
