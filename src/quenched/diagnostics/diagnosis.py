@@ -50,6 +50,8 @@ class Diagnosis:
         Pareto k-hat of the importance weights: the Gaussian is close to the target below 0.5, and too far above 0.7.
     evidence, evidence_error
         Log evidence by importance sampling, and its standard error; right as long as k-hat is.
+    effective_share
+        How many of the samples the importance weights keep, between 0 and 1.
     family_gap
         Evidence minus check bound: the Kullback-Leibler divergence from the fitted posterior to the target, in nats.
     skewness, skewness_error
@@ -74,7 +76,7 @@ class Diagnosis:
     khat: float
     evidence: float
     evidence_error: float
-    effective_samples: float
+    effective_share: float
     skewness: np.ndarray
     skewness_error: np.ndarray
     missed_spread: np.ndarray
@@ -137,9 +139,7 @@ def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES
         optimisation = optimisation_error(curvature)
         watch.say(f"what {replicates} other sets of draws would have found")
         own = answer_of(problem, member, hyper, fit.bound)
-        errors, n_evaluations = draw_error(
-            problem, coordinates, hyper, draws, own, replicates, stream(seed, 5)
-        )
+        errors, n_evaluations = draw_error(problem, coordinates, hyper, draws, own, replicates, stream(seed, 5))
         watch.say("how far the family is from the target")
         importance = weigh(problem, member, hyper, samples, seed)
         skew = skewness(problem, member, hyper, samples // 2, seed)
@@ -156,7 +156,7 @@ def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES
             khat=importance.khat,
             evidence=importance.evidence,
             evidence_error=importance.evidence_error,
-            effective_samples=importance.effective,
+            effective_share=importance.effective_share,
             skewness=skew.value,
             skewness_error=skew.error,
             missed_spread=missed_spread(coordinates),

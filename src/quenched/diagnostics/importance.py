@@ -15,6 +15,7 @@ from quenched.problem import Problem
 from quenched.targets import Hyper
 
 _BATCH = 512  # samples at a time
+_SAME = 1e-8  # relative differences of log ratios that are none: posterior and target are one
 
 
 class Importance(NamedTuple):
@@ -28,9 +29,9 @@ class Importance(NamedTuple):
     evidence_error: float
 
     @property
-    def effective(self) -> float:
-        """How many independent samples of the target they are worth."""
-        return float(1.0 / np.sum(self.weights**2))
+    def effective_share(self) -> float:
+        """The part of the samples that the weights keep."""
+        return float(1.0 / np.sum(self.weights**2)) / len(self.weights)
 
 
 def weigh(problem: Problem, posterior: Gaussian, hyper: Hyper, n: int, seed: int) -> Importance:
@@ -41,13 +42,17 @@ def weigh(problem: Problem, posterior: Gaussian, hyper: Hyper, n: int, seed: int
     batches = [z[first : first + _BATCH] for first in range(0, n, _BATCH)]
     ratios = np.concatenate([log_ratios(problem, posterior, hyper, batch) for batch in batches])
     samples = np.asarray(posterior.transform(z))
-    inside = np.isfinite(ratios)
+    inside = np.isfinite(ratios)  # the others are beyond the support, and weigh nothing
     if inside.sum() < 0.5 * n:
         return Importance(samples, ratios, np.full(n, 1.0 / n), np.inf, np.nan, np.inf)
-    floor = np.where(inside, ratios, ratios[inside].min() - 700.0)  # no weight at all, and no infinity either
-    log_weights, khat = array_stats.psislw(-floor)  # it takes log likelihoods that are left out: minus the ratio
-    weights = np.exp(log_weights)
+    weights = np.zeros(n)
+    if np.ptp(ratios[inside]) <= _SAME * max(1.0, float(np.max(np.abs(ratios[inside])))):
+        weights[inside], khat = 1.0 / inside.sum(), 0.0  # rounding has no tail to speak of
+    else:
+        # It takes log likelihoods that are left out: minus the log ratio.
+        log_weights, khat = array_stats.psislw(-ratios[inside])
+        weights[inside] = np.exp(log_weights)
     smallest = np.argmin(np.where(inside, ratios, np.inf))  # never in the tail that is smoothed
-    evidence = ratios[smallest] - log_weights[smallest] - np.log(n)
+    evidence = ratios[smallest] - np.log(weights[smallest]) - np.log(n)
     error = np.sqrt(max(n * np.sum(weights**2) - 1.0, 0.0) / n)
     return Importance(samples, ratios, weights, float(khat), float(evidence), float(error))

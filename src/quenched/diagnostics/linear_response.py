@@ -19,7 +19,7 @@ from quenched.diagnostics.curvature import Curvature
 from quenched.result import natural_draws
 from quenched.transforms import Parameters, Space
 
-_TOLERANCE = 1e-3  # of the solution; variances are right to its square
+_TOLERANCE = 1e-4  # of the solution; variances are right to its square
 _MAX_PRODUCTS = 200
 
 
@@ -60,11 +60,11 @@ class LinearResponse:
         function
             In JAX; returns a number, an array or a pytree of them.
         """
-        shape = jax.eval_shape(self._space.to_natural, jnp.zeros(self._space.dim))
-        _, unravel = ravel_pytree(jax.tree.map(lambda s: np.zeros(s.shape), jax.eval_shape(function, shape)))
-        flat = lambda vector: ravel_pytree(function(self._space.to_natural(vector)))[0]
+        natural = lambda vector: function(self._space.to_natural(vector))
         with jax.enable_x64(True):
-            mean, covariance = self._respond(flat)
+            shapes = jax.eval_shape(natural, jnp.zeros(self._space.dim))
+            _, unravel = ravel_pytree(jax.tree.map(lambda shape: np.zeros(shape.shape), shapes))
+            mean, covariance = self._respond(lambda vector: ravel_pytree(natural(vector))[0])
             as_value = lambda vector: jax.tree.map(np.asarray, unravel(vector))
             return Response(as_value(mean), as_value(np.sqrt(np.diag(covariance))), covariance)
 

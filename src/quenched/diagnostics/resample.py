@@ -18,17 +18,18 @@ def resample(fit: Fit, n: int, seed: int = 0) -> Parameters:
     """Samples in natural units, like `fit.sample`, moved from the fitted posterior to the target.
 
     A pool of posterior samples is weighted by the target, the weights are Pareto-smoothed, and n of the pool are
-    drawn by their weights, with replacement. Warns when k-hat is above 0.7: then the weights cannot be trusted.
+    drawn by their weights, with replacement. Warns when k-hat is above 0.7 and the weights are uneven: then they
+    cannot be trusted.
     """
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
         raise ValueError(f"n={n!r}: a whole number of at least 1 is needed.")
     problem, hyper, _ = require_origin(fit)
     with jax.enable_x64(True):
         pool = weigh(problem, fit.posterior.member, hyper, max(_POOL * n, _SMALLEST_POOL), stream(seed, 7))
-    if not pool.khat <= 0.7:
+    if not pool.khat <= 0.7 and not pool.effective_share > 0.8:
         warnings.warn(
-            f"resample: k-hat is {pool.khat:.2f}, above 0.7; the samples are worth about {pool.effective:.0f} "
-            "independent ones and may miss part of the target.",
+            f"resample: k-hat is {pool.khat:.2f}, above 0.7; the weights keep {pool.effective_share:.1%} of the "
+            "samples, and those may miss part of the target.",
             stacklevel=3,
         )
     chosen = np.random.default_rng(stream(seed, 8)).choice(len(pool.samples), n, p=pool.weights / pool.weights.sum())

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-import jax
 import numpy as np
 
+from quenched.summary import rows
 from quenched.transforms import positive
 
 if TYPE_CHECKING:
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 _SHORT_OF_TOP = 0.01  # nats
 _DRAWS_MATTER = 0.1  # posterior standard deviations
 _GOOD, _BAD, _HOPELESS = 0.5, 0.7, 1.0  # k-hat
-_WIDER = 1.1  # times the family's own standard deviation
+_BULK = 0.8  # of the samples that the weights must keep
+_WIDER = 1.15  # times the family's own standard deviation
 _SKEWED = 0.3
 
 
@@ -41,11 +42,9 @@ def findings(diagnosis: "Diagnosis") -> list[Finding]:
 
 def worst_mean_error(diagnosis: "Diagnosis") -> tuple[float, str]:
     """The largest error of a mean due to the draws, in posterior standard deviations, and whose it is."""
-    ratios = jax.tree.map(lambda e, s: np.ravel(e / np.where(s > 0, s, np.inf)), diagnosis.mean_error, diagnosis.fit.sd)
-    leaves = jax.tree.leaves(ratios)
-    names = [leaf.name for leaf in diagnosis.fit.space.leaves]
-    worst = int(np.argmax([np.max(leaf) for leaf in leaves]))
-    return float(np.max(leaves[worst])), names[worst]
+    table = rows(diagnosis.fit, diagnosis)
+    worst = max(table, key=lambda row: row["mean_error"] / max(row["sd"], np.finfo(float).tiny))
+    return worst["mean_error"] / max(worst["sd"], np.finfo(float).tiny), worst["name"]
 
 
 def _skewed(diagnosis: "Diagnosis") -> list[str]:
@@ -78,8 +77,16 @@ def _short(d: "Diagnosis") -> bool:
     return d.at_maximum and d.optimisation_error > _SHORT_OF_TOP
 
 
+def _at_top(d: "Diagnosis") -> bool:
+    return d.at_maximum and not _short(d)  # elsewhere, other draws would have gone on
+
+
 def _draws_matter(d: "Diagnosis") -> bool:
-    return worst_mean_error(d)[0] > _DRAWS_MATTER
+    return _at_top(d) and not worst_mean_error(d)[0] <= _DRAWS_MATTER
+
+
+def _only_tails(d: "Diagnosis") -> bool:
+    return _BAD < d.khat < np.inf and d.effective_share > _BULK
 
 
 def _of_draws(d: "Diagnosis") -> str:
@@ -97,11 +104,15 @@ FINDINGS = (
     Finding(
         "short of the top",
         _short,
-        lambda d: f"The ascent stopped {d.optimisation_error:.2g} nats short of the top "
-        f"(means may move by {d.optimisation_distance:.2g} sds).",
-        lambda d: "Laplace's Gaussian does not raise the bound; qd.fit does."
-        if d.fit.settings["method"] == "Laplace"
-        else "Resume with qd.fit(log_density, fit).",
+        lambda d: (
+            f"The ascent stopped {d.optimisation_error:.2g} nats short of the top "
+            f"(means may move by {d.optimisation_distance:.2g} sds)."
+        ),
+        lambda d: (
+            "Laplace's Gaussian does not raise the bound; qd.fit does."
+            if d.fit.settings["method"] == "Laplace"
+            else "Resume with qd.fit(log_density, fit)."
+        ),
     ),
     Finding(
         "draws matter",
@@ -111,15 +122,17 @@ FINDINGS = (
     ),
     Finding(
         "draws suffice",
-        lambda d: not _draws_matter(d),
+        lambda d: _at_top(d) and not _draws_matter(d),
         lambda d: f"{_of_draws(d)} at the most: more of them will not help.",
         lambda d: "",
     ),
     Finding(
         "correlations left out",
         lambda d: bool(_too_narrow(d)),
-        lambda d: f"The {d.fit.settings['family']} family leaves out correlations: the sd of {_some(_too_narrow(d))} is too "
-        f"small by a factor of about {d.missed_spread.max():.2g}.",
+        lambda d: (
+            f"The {d.fit.settings['family']} family leaves out correlations: the sd of {_some(_too_narrow(d))} is too "
+            f"small by a factor of about {d.missed_spread.max():.2g}."
+        ),
         lambda d: 'Use diagnosis.linear_response.sd, or family="full".',
     ),
     Finding(
@@ -141,14 +154,23 @@ FINDINGS = (
         lambda d: "PSIS samples, fit.resample(n), correct it.",
     ),
     Finding(
+        "heavier tails",
+        _only_tails,
+        lambda d: (
+            f"The target has heavier tails than the posterior (k-hat {d.khat:.2f}), but in bulk they agree: the weights "
+            f"keep {d.effective_share:.0%} of the samples."
+        ),
+        lambda d: "Trust means and sds, but no probability far out in the tails.",
+    ),
+    Finding(
         "family does not fit",
-        lambda d: _BAD < d.khat <= _HOPELESS,
+        lambda d: _BAD < d.khat <= _HOPELESS and not _only_tails(d),
         lambda d: f"The posterior is some way from the target (k-hat {d.khat:.2f}): means and sds are rough.",
         lambda d: "Compare the sds with diagnosis.linear_response.sd; where they differ, use a better family or MCMC.",
     ),
     Finding(
         "family is far off",
-        lambda d: not d.khat <= _HOPELESS,
+        lambda d: not d.khat <= _HOPELESS and not _only_tails(d),
         lambda d: f"The posterior is far from the target (k-hat {d.khat:.2f}): trust neither sds nor weights.",
         lambda d: "Reparametrise the model (for a funnel: non-centred), or check a few parameters by MCMC.",
     ),

@@ -203,7 +203,9 @@ def _sections(outcomes: Sequence[Outcome]) -> list[Section]:
                 f"(iid draws, S = {_PAPER_DRAWS}, Algorithm 1 with scaled conjugate gradients) a seeded subset of at most "
                 f"{_PAPER_CENTRES}, since fewer draws than weights leave directions at the prior. Accuracy is that of the "
                 f"probability averaged over {_SAMPLES} posterior samples; the next column is the mean accuracy of single "
-                f"samples. Algorithm 1 stops after at most {_PAPER_ROUNDS} rounds (20 in a quick run). Partitions: " + "; ".join(origins) + ".",
+                f"samples. Algorithm 1 stops after at most {_PAPER_ROUNDS} rounds (20 in a quick run). Partitions: "
+                + "; ".join(origins)
+                + ".",
                 table(
                     [
                         "dataset",

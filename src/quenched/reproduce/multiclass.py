@@ -118,7 +118,9 @@ def _frozen(kind, inputs, test_inputs, labels, n_classes: int, mode: str, seed: 
 def _capped(found: Sequence[dict[str, Any]]) -> str:
     """How many of the paper's runs ended at the limit of rounds."""
     ended = sum(result["status"] == "max_evaluations" for result in found)
-    return f"Algorithm 1 stops after at most {_PAPER_ROUNDS} rounds (5 in a quick run); {ended} of {len(found)} runs did."
+    return (
+        f"Algorithm 1 stops after at most {_PAPER_ROUNDS} rounds (5 in a quick run); {ended} of {len(found)} runs did."
+    )
 
 
 _MODES = {"paper": "frozen draws, iid", "default": "frozen draws, matched", "rvm": "mRVM2"}
@@ -181,8 +183,7 @@ def _sections(outcomes: Sequence[Outcome]) -> list[Section]:
                 f"out as features; Gaussian ones have at most {_MOST_CENTRES} training points as centres, and width "
                 "1 / (number of features). The paper prints neither. In default mode the draws are matched across all "
                 f"classes (2.4 per weight); in paper mode there are {_PAPER_DRAWS} iid ones, fewer than most of these models "
-                "have weights, and the gap shows what that costs. "
-                + _capped(results(outcomes, mode="paper")),
+                "have weights, and the gap shows what that costs. " + _capped(results(outcomes, mode="paper")),
                 "mRVM2 depends on the precision it starts from, which its formulas leave open; ours was chosen on five of "
                 "these datasets, so its column is not blind.",
                 table([*columns, "gap", "relevance vectors", "folds"], rows),

@@ -1,0 +1,107 @@
+"""Every sentence of a verdict: a problem that brings it about, and one that does not."""
+
+import dataclasses
+from functools import cache
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.scipy.stats import norm, t
+
+import problems
+import quenched as qd
+from quenched.diagnostics.verdict import FINDINGS, findings
+from quenched.families import Full
+from quenched.result import Posterior
+
+
+def equicorrelated(w):
+    return -0.5 * w @ jnp.linalg.inv(0.1 * jnp.eye(5) + 0.9) @ w
+
+
+def double_well(w):
+    return -jnp.sum((w**2 - 4.0) ** 2)
+
+
+def log_gamma(w):
+    return jnp.sum(2.0 * w - jnp.exp(w))
+
+
+def student(w):
+    return jnp.sum(t.logpdf(w, 5.0))
+
+
+def nearly_normal(w):
+    return jnp.sum(t.logpdf(w, 10.0))
+
+
+def funnel(w):
+    return norm.logpdf(w[0], 0.0, 3.0) + jnp.sum(norm.logpdf(w[1:], 0.0, jnp.exp(0.5 * w[0])))
+
+
+def between_the_wells() -> qd.Fit:
+    """A posterior put by hand where the bound is at a saddle."""
+    fit = qd.fit(double_well, np.full(1, 1.0), progress=False)
+    return dataclasses.replace(fit, posterior=Posterior(Full().isotropic(np.full(1, 0.2), np.full(1, 0.2), (1,))))
+
+
+LOGISTIC = problems.logistic_problem(8, 60)
+
+FITS = {
+    "a Gaussian": lambda: qd.fit(equicorrelated, np.zeros(5), progress=False),
+    "a Gaussian by halves": lambda: qd.fit(equicorrelated, np.zeros(5), family="diagonal", progress=False),
+    "logistic": lambda: LOGISTIC.fit(),
+    "logistic, one round": lambda: LOGISTIC.fit(method=qd.Alternating(max_rounds=1, steps=3), throw=False),
+    "logistic, Laplace": lambda: qd.laplace(LOGISTIC.log_density, LOGISTIC.start, data=LOGISTIC.data, progress=False),
+    "logistic, few draws": lambda: LOGISTIC.fit(draws=qd.iid(16, 8)),
+    "between the wells": between_the_wells,
+    "log gamma": lambda: qd.fit(log_gamma, np.zeros(3), progress=False),
+    "Student": lambda: qd.fit(student, np.zeros(1), progress=False),
+    "nearly normal": lambda: qd.fit(nearly_normal, np.zeros(10), progress=False),
+    "funnel": lambda: qd.fit(funnel, np.zeros(6), progress=False),
+}
+
+
+@cache
+def found(name: str) -> tuple[frozenset[str], str]:
+    diagnosis = FITS[name]().diagnose(progress=False)
+    return frozenset(finding.name for finding in findings(diagnosis)), diagnosis.verdict
+
+
+# finding: where it holds, where it does not, and words of the advice where it holds
+EXPECTED = {
+    "not a maximum": ("between the wells", "logistic", "starts=4"),
+    "short of the top": ("logistic, one round", "logistic", "Resume with qd.fit"),
+    "draws matter": ("logistic, few draws", "logistic", "Use more draws"),
+    "draws suffice": ("logistic", "logistic, few draws", "more of them will not help"),
+    "correlations left out": ("a Gaussian by halves", "a Gaussian", "linear_response.sd"),
+    "skewed": ("log gamma", "a Gaussian by halves", "fit.resample(n)"),
+    "family fits": ("a Gaussian", "funnel", "Use it as it is"),
+    "family nearly fits": ("nearly normal", "a Gaussian", "PSIS samples"),
+    "heavier tails": ("Student", "funnel", "no probability far out"),
+    "family does not fit": ("funnel", "Student", "rough"),
+    "family is far off": ("between the wells", "funnel", "trust neither"),
+}
+
+
+def test_every_finding_is_expected_somewhere():
+    assert set(EXPECTED) == {finding.name for finding in FINDINGS}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_problem_that_brings_it_about_and_one_that_does_not(name):
+    holds, fails, words = EXPECTED[name]
+    names, verdict = found(holds)
+    assert name in names
+    assert words in verdict
+    assert name not in found(fails)[0]
+
+
+def test_laplace_is_told_to_raise_the_bound():
+    names, verdict = found("logistic, Laplace")
+    assert "short of the top" in names
+    assert "qd.fit does" in verdict
+
+
+def test_the_skewed_parameter_is_named():
+    assert "skewed in parameters[" in found("log gamma")[1]
