@@ -3,6 +3,6 @@
 from quenched.diagnostics.diagnosis import Diagnosis, diagnose
 from quenched.diagnostics.importance import Importance, weigh
 from quenched.diagnostics.linear_response import LinearResponse, Response
-from quenched.diagnostics.resample import resample
+from quenched.diagnostics.resampling import resample
 
 __all__ = ["Diagnosis", "Importance", "LinearResponse", "Response", "diagnose", "resample", "weigh"]
