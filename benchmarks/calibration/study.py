@@ -1,0 +1,141 @@
+"""Are the errors that a diagnosis reports the true ones? Writes docs/calibration.md and its figures.
+
+Sixteen posteriors with known truth: k-hat and the verdict against the true error of means and sds. Three problems over
+many seeds: how often the intervals due to the draws cover the answer of very many draws.
+
+Needs QUENCHED_DATA and numpyro. Run from the root of the project: python -m benchmarks.calibration.study [fits]
+"""
+
+import sys
+from pathlib import Path
+
+import jax
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+from coverage import CASES, cover
+
+import problems
+from quenched.diagnostics.verdict import findings
+
+DOCS = Path(__file__).parents[2] / "docs"
+FINE_MEAN, FINE_SD = 0.1, 0.1  # what a user would call right: in sds, and relative
+DOUBTS = {
+    "not a maximum",
+    "short of the top",
+    "draws matter",
+    "correlations left out",
+    "skewed",
+    "family does not fit",
+    "family is far off",
+}
+
+
+def judge(problem: problems.Problem, family: str) -> dict:
+    """One row of the table."""
+    mean, sd = problem.truth or problems.by_nuts(problem)
+    fit = problem.fit(family=family)
+    diagnosis = fit.diagnose(progress=False)
+    ours, spread = problem.moments(fit.sample(20_000, seed=1))
+    response = diagnosis.linear_response.of(lambda p: jax.numpy.ravel(jax.numpy.asarray(problem.reported(p))))
+    worst = lambda own: float(np.max(np.abs(own / sd - 1.0)))
+    row = {
+        "problem": problem.name,
+        "family": family,
+        "draws": fit.n_draws,
+        "khat": diagnosis.khat,
+        "gap": diagnosis.family_gap,
+        "mean": float(np.max(np.abs(ours - mean) / sd)),
+        "sd": worst(spread),
+        "response": worst(response.sd),
+        "findings": [finding.name for finding in findings(diagnosis)],
+    }
+    row["right"] = row["mean"] <= FINE_MEAN and row["sd"] <= FINE_SD
+    row["trusted"] = not DOUBTS & set(row["findings"])
+    print(row, flush=True)
+    return row
+
+
+def table(rows: list[dict]) -> list[str]:
+    lines = [
+        "| problem | family | draws | k-hat | nats below the evidence | worst mean error, sds | worst sd error | by linear response "
+        "| the verdict finds |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        numbers = f"{row['khat']:.2f} | {row['gap']:.2f} | {row['mean']:.3f} | {row['sd']:.3f} | {row['response']:.3f}"
+        found = ", ".join(row["findings"])
+        lines.append(f"| {row['problem']} | {row['family']} | {row['draws']} | {numbers} | {found} |")
+    return lines
+
+
+def scatter(rows: list[dict], path: Path) -> None:
+    figure, panels = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharex=True)
+    for panel, key, label in zip(panels, ("mean", "sd"), ("mean, in sds", "sd, relative"), strict=True):
+        for family, colour in (("full", "tab:blue"), ("diagonal", "tab:orange")):
+            chosen = [row for row in rows if row["family"] == family]
+            x = [min(row["khat"], 2.5) for row in chosen]
+            panel.scatter(x, [max(row[key], 1e-3) for row in chosen], color=colour, label=family, s=22)
+        panel.set(yscale="log", xlabel="k-hat (2.5 and above at the edge)", ylabel=f"worst true error of a {label}")
+        panel.axvline(0.7, color="grey", lw=0.8, ls="--")
+        panel.axhline(0.1, color="grey", lw=0.8, ls=":")
+    panels[0].legend(frameon=False)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def agreement(rows: list[dict]) -> list[str]:
+    count = lambda trusted, right: sum(r["trusted"] == trusted and r["right"] == right for r in rows)
+    return [
+        "| | truly right | truly wrong |",
+        "|---|---|---|",
+        f"| no doubt in the verdict | {count(True, True)} | {count(True, False)} |",
+        f"| doubt | {count(False, True)} | {count(False, False)} |",
+    ]
+
+
+def main(n_fits: int) -> None:
+    chosen = problems.from_posteriordb() + problems.own()
+    rows = [judge(problem, family) for problem in chosen for family in ("full", "diagonal")]
+    (DOCS / "figures").mkdir(parents=True, exist_ok=True)
+    scatter(rows, DOCS / "figures" / "calibration_khat.png")
+    covered = [cover(name, n_draws, n_fits) for name, sizes in CASES.items() for n_draws in sizes]
+    lines = [
+        "# Calibration: do the reported errors tell the truth?",
+        "",
+        "Written by `benchmarks/calibration/study.py`; every number is measured. Means are compared in true posterior sds,",
+        "sds relative to the true ones; the worst over all reported quantities counts.",
+        "",
+        "## Errors due to the draws",
+        "",
+        f"{n_fits} fits with different draws for each row; intervals of ± t · error, t the 97.5 % quantile of Student's t with",
+        "seven degrees of freedom. The share of intervals that cover the answer of very many draws; it should be 0.95.",
+        "",
+        "| problem | dim | draws | means | sds | bound |",
+        "|---|---|---|---|---|---|",
+        *(f"| {c.name} | {c.dim} | {c.n_draws} | {c.mean:.3f} | {c.sd:.3f} | {c.bound:.3f} |" for c in covered),
+        "",
+        "## Errors of the family",
+        "",
+        "![k-hat against true errors](figures/calibration_khat.png)",
+        "",
+        *table(rows),
+        "",
+        "## The verdict against the truth",
+        "",
+        f"Right: every mean within {FINE_MEAN} sds and every sd within {FINE_SD:.0%}. Doubt: the verdict holds one of "
+        + ", ".join(sorted(DOUBTS))
+        + ".",
+        "",
+        *agreement(rows),
+        "",
+    ]
+    (DOCS / "calibration.md").write_text("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
