@@ -7,13 +7,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from quenched.baselines.ppca import fixed_signs
 from quenched.draws import Draws, matched, smallest
 from quenched.fitting import Method
 from quenched.models.noise import Noise, read_noise
-from quenched.models.ppca import checked_components
+from quenched.models.ppca import checked_components, checked_rows
 from quenched.models.projection import Projection, project
 from quenched.models.raising import raise_bound
 from quenched.models.reweighting import Parameters
@@ -114,7 +114,7 @@ class CauchyPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         quenched.FitError
             When the noise is not finite where it is needed.
         """
-        data = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        data = checked_rows(self, X, reset=True)
         n_components = checked_components(self.n_components, *data.shape)
         noise = read_noise(self.noise)
         self._check_numbers(n_components)
@@ -160,7 +160,7 @@ class CauchyPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _project(self, X: Any) -> Projection:
         check_is_fitted(self)
-        data = validate_data(self, X, dtype=np.float64, reset=False)
+        data = checked_rows(self, X, reset=False)
         # In units of the scale, whose logarithm is what the bounds are then short of.
         parameters = Parameters(self.components_.T / self.noise_scale_, np.zeros(data.shape[1]), 1.0)
         found = project(

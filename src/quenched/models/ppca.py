@@ -54,7 +54,7 @@ class PPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         y
             Ignored.
         """
-        data = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        data = checked_rows(self, X, reset=True)
         solution = fit_ppca(data, checked_components(self.n_components, *data.shape))
         self.components_ = solution.loadings.T
         self.mean_, self.noise_variance_ = solution.mean, solution.noise_variance
@@ -83,11 +83,16 @@ class PPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return PPCASolution(self.components_.T, self.mean_, self.noise_variance_, self.log_likelihood_)
 
     def _rows(self, X: Any) -> np.ndarray:
-        return validate_data(self, X, dtype=np.float64, reset=False)
+        return checked_rows(self, X, reset=False)
 
     @property
     def _n_features_out(self) -> int:
         return self.components_.shape[0]
+
+
+def checked_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarray:
+    """Rows as scikit-learn wants them checked; with `reset`, their columns are those that later rows must have."""
+    return np.asarray(validate_data(estimator, X, dtype=np.float64, reset=reset, ensure_min_samples=2 if reset else 1))
 
 
 def checked_components(n_components: Any, n_samples: int, n_features: int) -> int:
