@@ -5,39 +5,31 @@ covariance (divisor N), the likelihood is highest at W = U (Λ − σ²I)^½ and
 one singular value decomposition of the centred rows, so rows may be fewer than columns and no d × d matrix is made.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-Array = NDArray[np.float64]
+from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, eq=False)
 class PPCASolution:
     """Maximum likelihood of the model: W (d × q, largest column first), μ, σ², and the log likelihood of the rows."""
 
-    loadings: Array
-    mean: Array
+    loadings: np.ndarray
+    mean: np.ndarray
     noise_variance: float
     log_likelihood: float
 
     @property
-    def _gram(self) -> Array:
+    def _gram(self) -> np.ndarray:
         """M = WᵀW + σ²I."""
         return self.loadings.T @ self.loadings + self.noise_variance * np.eye(self.loadings.shape[1])
 
-    def posterior_means(self, rows: Array) -> Array:
+    def posterior_means(self, rows: np.ndarray) -> np.ndarray:
         """E[x | y] = M⁻¹Wᵀ(y − μ) for every row."""
         return np.linalg.solve(self._gram, self.loadings.T @ (rows - self.mean).T).T
 
-    def posterior_covariance(self) -> Array:
-        """σ²M⁻¹, the same for every row."""
-        return self.noise_variance * np.linalg.inv(self._gram)
-
-    def log_likelihoods(self, rows: Array) -> Array:
+    def log_likelihoods(self, rows: np.ndarray) -> np.ndarray:
         """log N(y | μ, WWᵀ + σ²I) of every row, by way of q × q matrices."""
         n_columns, n_components = self.loadings.shape
         away = rows - self.mean
@@ -83,7 +75,7 @@ def fit_ppca(rows: ArrayLike, n_components: int) -> PPCASolution:
     return PPCASolution(loadings, mean, noise_variance, float(found.log_likelihoods(matrix).sum()))
 
 
-def fixed_signs(columns: Array) -> Array:
+def fixed_signs(columns: np.ndarray) -> np.ndarray:
     """Columns turned so that the entry of largest size is positive: signs are arbitrary, answers should not be."""
     largest = np.take_along_axis(columns, np.argmax(np.abs(columns), axis=0)[None], axis=0)
     return columns * np.where(largest < 0, -1.0, 1.0)

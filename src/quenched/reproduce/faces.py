@@ -119,7 +119,8 @@ def _tasks(full: bool) -> list[Task]:
             if mode == "default" or full or person == _QUICK[0]:
                 arguments = {"person": person, "mode": mode}
                 name = f"person-{person:02d}-{mode}"
-                chosen.append(Task("faces", name, "quenched.reproduce.faces:run", arguments, 4.0))
+                cost = 5.0 if mode == "default" else 4.0
+                chosen.append(Task("faces", name, "quenched.reproduce.faces:run", arguments, cost))
     return chosen
 
 
