@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from quenched.reproduce import reproduce
+from quenched.reproduce.denoising import corrupt, distance
 from quenched.reproduce.face_pictures import pack, unpack
-from quenched.reproduce.faces import corrupt, distance, run
+from quenched.reproduce.faces import faces, run
+from quenched.reproduce.tasks import Outcome
 
 
 @pytest.fixture
@@ -84,3 +86,28 @@ def test_the_experiment_end_to_end(tmp_path):
 def test_a_missing_person_is_named():
     with pytest.raises(RuntimeError, match=r"no image of people \[5\]"):
         run(5, "default")
+
+
+def test_both_halves_are_put_together():
+    """Errors of the second half follow those of the first; a mode with one half is compared on that half."""
+    ours, theirs = "Cauchy PPCA", ("PPCA", "PCA, clipped", "PCA, median filter", "median filter alone", "corrupted")
+    numbers = {"fit_seconds": 1.0, "evaluations": 2, "gap": 0.0, "bound": 0.0, "noise_scale": 1.0}
+    result = lambda name, mine, other: {
+        "errors": {name: mine, **{rival: other for rival in theirs}},
+        "seconds": {name: 1.0},
+        **numbers,
+    }
+    tasks = {
+        (t.arguments["mode"], t.arguments.get("fold", 0)): t for t in faces.tasks(True) if t.arguments["person"] == 3
+    }
+    outcomes = [
+        Outcome(tasks["default", 1], result(ours, [0.5, 0.5], [0.4, 0.6])),
+        Outcome(tasks["default", 0], result(ours, [0.1, 0.1, 0.1], [0.2, 0.2, 0.2])),
+        Outcome(tasks["paper", 0], result("Cauchy PPCA, iid draws, Algorithm 1", [0.1, 0.3, 0.3], [])),
+    ]
+    found = {(r.mode, r.metric, r.method): r for r in faces.records(outcomes)}
+    share = found["default", "images_won", "Cauchy PPCA over PPCA"]
+    assert share.value == pytest.approx(4 / 5)
+    assert share.repetitions == 5
+    assert found["paper", "images_won", "Cauchy PPCA, iid draws, Algorithm 1 over PPCA"].value == pytest.approx(1 / 3)
+    assert found["default", "error", "PPCA"].value == pytest.approx(0.32)
