@@ -1,5 +1,7 @@
 """scikit-learn's own checks of the estimators."""
 
+import importlib
+import sys
 import warnings
 
 import pytest
@@ -21,3 +23,11 @@ def _without_convergence_warnings():
 @parametrize_with_checks([PPCA(n_components=1), CauchyPPCA(n_components=1, draws=4, max_iter=50)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+def test_without_scikit_learn_the_error_names_the_extra(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("quenched.models")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    with pytest.raises(ImportError, match=r'pip install "quenched\[sklearn\]"'):
+        importlib.import_module("quenched.models")
