@@ -12,6 +12,7 @@ from quenched.datasets.registry import find, registry
 NAMES = [
     *("banana", "breast-cancer", "heart", "flare-solar", "raetsch-benchmarks"),
     *("ecoli", "glass", "iris", "wine", "soybean-small", "vehicle", "balance-scale", "crabs"),
+    "yaleb",
 ]
 PINNED = re.compile(r"https://raw\.githubusercontent\.com/[\w.-]+/[\w.-]+/[0-9a-f]{40}/.+")
 
@@ -22,7 +23,7 @@ def test_names_are_those_of_the_paper_and_the_archive() -> None:
 
 def test_every_file_is_pinned_to_a_commit_and_a_sum() -> None:
     files = [file for dataset in registry().values() for file in dataset.files]
-    assert len({file.path for file in files}) == len(files) == 138
+    assert len({file.path for file in files}) == len(files) == 139
     for file in files:
         assert PINNED.fullmatch(file.address), file
         assert re.fullmatch(r"[0-9a-f]{64}", file.sha256), file

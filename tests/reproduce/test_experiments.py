@@ -130,5 +130,5 @@ def _empty_figure():
 
 
 def test_an_unknown_experiment_is_named():
-    with pytest.raises(ValueError, match="faces"):
-        reproduce(["faces"])
+    with pytest.raises(ValueError, match="houses"):
+        reproduce(["houses"])

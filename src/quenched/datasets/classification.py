@@ -77,7 +77,7 @@ def load(name: str, *, progress: bool | None = None) -> Classification:
     dataset = find(name)
     if dataset.kind != "classification":
         raise ValueError(
-            f"{name} is not a multiclass set: the two-class sets are read by partitions(...). "
+            f"{name} is not a multiclass set: the two-class sets are read by partitions(...), images by faces(). "
             f"load reads {', '.join(of_kind('classification'))}."
         )
     rows = _read_rows(fetch(name, progress=progress), _LAYOUTS[name])

@@ -32,7 +32,7 @@ class Dataset:
     """One dataset of the registry. The counts are `None` for an archive of several sets."""
 
     name: str
-    kind: Literal["classification", "partitions", "archive"]
+    kind: Literal["classification", "partitions", "archive", "faces"]
     files: tuple[RemoteFile, ...]
     licence: str
     citation: str

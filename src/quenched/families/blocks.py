@@ -144,3 +144,8 @@ class Blocks(Family):
     def isotropic(self, mean, scale, sizes):
         spread = np.asarray(scale)
         return self._member(np.asarray(mean), sizes, lambda block: np.diag(spread[block]))
+
+    def with_scales(self, mean: Array, scales: Array, sizes: tuple[int, ...]) -> BlocksGaussian:
+        """The member with these lower-triangular scales, one per block in the order of the vector."""
+        of_block = {group[0]: scale for group, scale in zip(self.groups(sizes), np.asarray(scales), strict=True)}
+        return self._member(np.asarray(mean), sizes, lambda block: of_block[int(block[0])])
