@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from quenched.report import Document, table
 from quenched.reproduce.bivariate import bivariate
 from quenched.reproduce.experiment import Experiment
+from quenched.reproduce.ground_motion import groundmotion
 from quenched.reproduce.linear import linear
 from quenched.reproduce.logistic import logistic
 from quenched.reproduce.multiclass import multiclass
@@ -30,7 +31,7 @@ class Reproduction(NamedTuple):
     failed: tuple[Outcome, ...]
 
 
-EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (bivariate, linear, logistic, multiclass)}
+EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (bivariate, linear, logistic, multiclass, groundmotion)}
 
 
 def reproduce(
