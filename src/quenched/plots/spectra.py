@@ -69,7 +69,9 @@ def _draw(axes: "Axes", panel: Panel) -> None:
     dress(axes)
     axes.set_title(panel.title, loc="left", fontsize=SMALL - 0.5, color=INK)
     axes.fill_between(panel.grid, panel.lower, panel.upper, color=BLUE, alpha=0.14, lw=0, label="band of observations")
-    axes.fill_between(panel.grid, panel.model_lower, panel.model_upper, color=BLUE, alpha=0.45, lw=0, label="band of the model")
+    axes.fill_between(
+        panel.grid, panel.model_lower, panel.model_upper, color=BLUE, alpha=0.45, lw=0, label="band of the model"
+    )
     axes.plot(panel.grid, panel.median, color=BLUE, lw=1.2, label="median")
     thinned = np.argsort(panel.frequency)[:: max(1, len(panel.frequency) // _POINTS)]
     x, y = panel.frequency[thinned], panel.observed[thinned]

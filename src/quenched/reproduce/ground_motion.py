@@ -17,6 +17,7 @@ from quenched.science import GroundMotion, Spectra, read_spectra
 from quenched.science.panels import corner_columns, spectrum_panels
 
 _REPETITIONS = 10
+_QUICK_ROUNDS = 10
 _SIZES = {"fksh11": (100, 200, 500, 1000), "kmmh14": (100, 200, 500, 1000), "laquila": (100, 200)}
 _FUNCTION = "quenched.reproduce.ground_motion:"
 _METRICS = ("error", "fine_error", "log_density", "seconds", "evaluations", "gap")
@@ -33,7 +34,7 @@ def _rows(spectra: Spectra, rows: np.ndarray) -> Spectra:
     return Spectra(*(getattr(spectra, field.name)[rows] for field in dataclasses.fields(Spectra)))
 
 
-def run(name: str, n: int, repetition: int, mode: str, max_rounds: int = 1000) -> dict[str, Any]:
+def run(name: str, n: int, repetition: int, mode: str, max_rounds: int = 0) -> dict[str, Any]:
     """One realisation: frozen draws in one of the two modes; in default mode the other methods as well."""
     train, test = split(name, n, repetition)
     model = frozen(train, mode, repetition, max_rounds)
@@ -68,9 +69,10 @@ def _tasks(full: bool) -> list[Task]:
             for repetition in range(_REPETITIONS if full else 3):
                 arguments = {"name": name, "n": n, "repetition": repetition}
                 chosen.append(_task(f"{name}-{n}-{repetition}-default", {**arguments, "mode": "default"}, 1.0))
-                if full:
-                    cost = 1.0 + n / 50.0
-                    chosen.append(_task(f"{name}-{n}-{repetition}-paper", {**arguments, "mode": "paper"}, cost))
+                if full or repetition == 0:
+                    rounds = 1000 if full else _QUICK_ROUNDS
+                    arguments |= {"mode": "paper", "max_rounds": rounds}
+                    chosen.append(_task(f"{name}-{n}-{repetition}-paper-{rounds}", arguments, 1.0 + n / 50.0))
     return chosen
 
 

@@ -63,7 +63,9 @@ def sections(outcomes: Sequence[Outcome]) -> list[Section]:
 
 
 def _sizes(outcomes: Sequence[Outcome], name: str) -> list[int]:
-    return sorted({o.task.arguments["n"] for o in outcomes if o.task.arguments["name"] == name and "n" in o.task.arguments})
+    return sorted(
+        {o.task.arguments["n"] for o in outcomes if o.task.arguments["name"] == name and "n" in o.task.arguments}
+    )
 
 
 def _found(outcomes: Sequence[Outcome], name: str, n: int, method: str) -> list[dict[str, Any]]:
@@ -87,7 +89,9 @@ def _errors(outcomes: Sequence[Outcome]) -> Any:
                 worst = max(result["error"] for result in found)
                 absurd = sum(result["absurd"] for result in found)
                 seconds = float(np.median([result["seconds"] for result in found]))
-                rows.append((name, n, label, value, f"{worst:.4g}", f"{absurd} of {len(found)}", pair(*theirs[n]), seconds))
+                rows.append(
+                    (name, n, label, value, f"{worst:.4g}", f"{absurd} of {len(found)}", pair(*theirs[n]), seconds)
+                )
     columns = ["set", "N", "method", "error", "worst", "absurd", "paper (RESORCE)", "seconds, median"]
     return table(columns, rows)
 
@@ -105,13 +109,25 @@ def _comparison(outcomes: Sequence[Outcome]) -> list[Any]:
                 worst = max((a / b - 1.0 for a, b in alive), default=None)
                 shown = None if worst is None else f"{100.0 * worst:+.1f} %"
                 rows.append((name, n, METHODS[rival][1], len(pairs), len(alive), better, tied, shown))
-    columns = ["set", "N", "against", "repetitions", "it survives", "ours better", "ours worse by < 2 %", "ours at its worst"]
+    columns = [
+        "set",
+        "N",
+        "against",
+        "repetitions",
+        "it survives",
+        "ours better",
+        "ours worse by < 2 %",
+        "ours at its worst",
+    ]
     return [
         "The same repetition by repetition, with 4096 samples each so that the order is not left to chance: on how many of the "
         "repetitions that a rival survives the frozen draws (matched) have the lower error.",
         table(columns, rows),
-        figure(_scatter(outcomes), "Error per repetition: Laplace (across) against frozen draws (up). Below the line, ours is "
-        "better; crosses at the right edge are absurd."),
+        figure(
+            _scatter(outcomes),
+            "Error per repetition: Laplace (across) against frozen draws (up). Below the line, ours is "
+            "better; crosses at the right edge are absurd.",
+        ),
     ]
 
 
@@ -144,7 +160,15 @@ def _scatter(outcomes: Sequence[Outcome]) -> Any:
 
 def _posterior(result: dict[str, Any]) -> list[Any]:
     rows = [
-        (row["name"], row["event"], row["unit"], row["mean"], row["sd"], f"{row['low']:.4g} – {row['high']:.4g}", row["remark"])
+        (
+            row["name"],
+            row["event"],
+            row["unit"],
+            row["mean"],
+            row["sd"],
+            f"{row['low']:.4g} – {row['high']:.4g}",
+            row["remark"],
+        )
         for row in result["rows"]
     ]
     panels = [Panel(title, *map(np.array, columns)) for title, *columns in result["panels"]]
@@ -152,6 +176,8 @@ def _posterior(result: dict[str, Any]) -> list[Any]:
     return [
         f"All {result['points']} points. {result['verdict']}",
         table(["parameter", "event", "unit", "mean", "sd", "95 % interval", "remark"], rows),
-        figure(plot_spectra(panels), "Observed and predicted spectra, with 95 % bands of the model and of observations."),
+        figure(
+            plot_spectra(panels), "Observed and predicted spectra, with 95 % bands of the model and of observations."
+        ),
         figure(plot_corner(corner), "Path, site, noise and the first stress drops, 50 % and 95 % regions."),
     ]

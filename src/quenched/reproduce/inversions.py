@@ -112,6 +112,8 @@ def _test(samples: Any, test: Spectra) -> tuple[np.ndarray, np.ndarray]:
 def _log_density(lines: np.ndarray, observed: np.ndarray, noise: np.ndarray) -> float:
     """Mean over the test set of the log predictive density of ln amplitude."""
     sd = noise[:, None]
+    if not (np.isfinite(lines).all() and (sd > 0).all()):
+        return -np.inf
     each = -0.5 * ((lines - observed) / sd) ** 2 - np.log(sd) - 0.5 * np.log(2.0 * np.pi)
     return float(np.mean(logsumexp(each, axis=0) - np.log(len(lines))))
 

@@ -105,7 +105,7 @@ def fourier_amplitude(
     medium
         Density, shear velocity and free-surface factor.
     """
-    points = terms(*map(jnp.asarray, (magnitude, distance, frequency)), medium)
+    points = terms(jnp.asarray(magnitude), jnp.asarray(distance), jnp.asarray(frequency), medium)
     return jnp.exp(log_amplitude(points, jnp.asarray(stress_drop), spreading, quality, kappa0))
 
 

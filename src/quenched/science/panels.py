@@ -1,6 +1,5 @@
 """What figures of a ground-motion model show: plain columns, so that plots need not know the model."""
 
-from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,8 +36,8 @@ def corner_columns(model: "GroundMotion", names: list[str] | None, n: int) -> di
     """Labelled samples of parameters and of events' stress drops."""
     samples = model.sample(n)
     known = {}
-    prefix = commonprefix(model.events_) if len(model.events_) > 1 else ""
-    shared = prefix.rfind("_") + 1  # `FKSH11_` says nothing that the others do not
+    heads = {event.rpartition("_")[0] for event in model.events_}
+    shared = len(heads.pop()) + 1 if len(heads) == 1 and len(model.events_) > 1 else 0  # `FKSH11_` tells nothing apart
     for name, (symbol, unit, _, _) in PARAMETERS.items():
         if name != "stress_drop":
             known[name] = (symbol + (f" ({unit})" if unit else ""), samples[name])

@@ -1,7 +1,7 @@
 """Spectra as columns, read from a table and checked before anything is computed."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +68,7 @@ def read_spectra(table: Any, unit: str = "cm/s", *, observed: bool = True) -> Sp
 
 def _columns(table: Any, observed: bool) -> dict[str, Any]:
     wanted = [name for name in _NAMES if observed or name != "amplitude"]
-    if isinstance(table, (tuple, list)) or (isinstance(table, Sequence) and not isinstance(table, str)):
+    if isinstance(table, (tuple, list)):
         if len(table) not in (len(wanted), len(_NAMES)):
             raise ValueError(
                 f"table: {len(table)} arrays were given; give (event, Mw, R, f{', amplitude' if observed else ''})."
