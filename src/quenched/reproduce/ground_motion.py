@@ -95,17 +95,14 @@ def _summaries(dataset: str, n: int, method: str, mode: str, label: str, found: 
     """Means over the repetitions that survived, and how many did."""
     theirs = (paper.GROUND_MOTION_LAPLACE if method.startswith("laplace") else paper.GROUND_MOTION_PROPOSED)[n]
     alive = [result[method] for result in found if result[method]["error"] < result["variance"]]
-    rows = [
-        summarise("groundmotion", dataset, mode, label, metric, [r[metric] for r in alive], _beside(metric, theirs))
-        for metric in _METRICS
-        if alive
-    ]
+    rows = []
+    for metric in _METRICS:
+        values = [result[metric] for result in alive if np.isfinite(result[metric])]
+        if values:
+            beside = theirs if metric == "error" else None
+            rows.append(summarise("groundmotion", dataset, mode, label, metric, values, beside))
     dead = float(len(found) - len(alive))
     return [*rows, Record("groundmotion", dataset, mode, label, "absurd", dead, repetitions=len(found))]
-
-
-def _beside(metric: str, theirs: tuple[float, float]) -> tuple[float, float] | None:
-    return theirs if metric == "error" else None
 
 
 groundmotion = Experiment("groundmotion", "Ground motion", _tasks, _records, sections)

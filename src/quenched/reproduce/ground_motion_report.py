@@ -126,36 +126,46 @@ def _comparison(outcomes: Sequence[Outcome]) -> list[Any]:
         figure(
             _scatter(outcomes),
             "Error per repetition: Laplace (across) against frozen draws (up). Below the line, ours is "
-            "better; crosses at the right edge are absurd.",
+            "better. Crosses in the grey column are off the scale or absurd.",
         ),
     ]
 
 
 def _scatter(outcomes: Sequence[Outcome]) -> Any:
     names = [name for name in SETS if _sizes(outcomes, name)]
-    drawn = canvas.new_figure(3.0 * max(1, len(names)) + 0.4, 3.4)
+    drawn = canvas.new_figure(3.2 * max(1, len(names)) + 0.4, 3.9)
     grid = drawn.subplots(1, max(1, len(names)), squeeze=False)[0]
-    colours = dict(zip(_RIVALS, (canvas.BLUE, canvas.ORANGE, canvas.GREEN), strict=True))
     for axes, name in zip(grid, names, strict=False):
-        few = [n for n in _sizes(outcomes, name) if n <= 200]
-        ours = [result["fine_error"] for n in few for result in _found(outcomes, name, n, "default")]
-        low, high = 0.93 * min(ours), 1.25 * max(ours)
-        axes.plot([low, high], [low, high], color=canvas.HAIRLINE, lw=1, zorder=0)
-        for rival, colour in colours.items():
-            theirs = [result["fine_error"] for n in few for result in _found(outcomes, name, n, rival)]
-            inside = np.array([error < high for error in theirs])
-            x, y = np.minimum(theirs, high), np.array(ours)
-            label = METHODS[rival][1]
-            axes.plot(x[inside], y[inside], "o", color=colour, markersize=4, alpha=0.8, label=label)
-            axes.plot(x[~inside], y[~inside], "x", color=colour, markersize=4, clip_on=False)
-        canvas.dress(axes, title=f"{name}, N ≤ 200", xlabel="error of Laplace", ylabel="error of frozen draws")
-        axes.set_xlim(low, high)
-        axes.set_ylim(low, high)
-        axes.set_aspect("equal")
+        _draw_set(axes, outcomes, name)
     if names:
         handles, labels = grid[0].get_legend_handles_labels()
         drawn.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=canvas.SMALL)
     return drawn
+
+
+def _draw_set(axes: Any, outcomes: Sequence[Outcome], name: str) -> None:
+    """Errors of the small sizes against each rival; what is off the scale stands in a column of its own at the right."""
+    from matplotlib.ticker import MaxNLocator
+
+    few = [n for n in _sizes(outcomes, name) if n <= 200]
+    ours = np.array([result["fine_error"] for n in few for result in _found(outcomes, name, n, "default")])
+    low, high = 0.95 * ours.min(), 1.2 * ours.max()
+    step = 0.06 * (high - low)
+    axes.plot([low, high], [low, high], color=canvas.HAIRLINE, lw=1, zorder=0)
+    axes.axvspan(high + 0.3 * step, high + 3.8 * step, color=canvas.HAIRLINE, alpha=0.35, lw=0)
+    for column, (rival, colour) in enumerate(zip(_RIVALS, (canvas.BLUE, canvas.ORANGE, canvas.GREEN), strict=True)):
+        found = [result for n in few for result in _found(outcomes, name, n, rival)]
+        theirs = np.array([float("inf") if result["absurd"] else result["fine_error"] for result in found])
+        inside = theirs < high
+        axes.plot(theirs[inside], ours[inside], "o", color=colour, markersize=3.5, alpha=0.8, label=METHODS[rival][1])
+        beyond = np.full(np.sum(~inside), high + (column + 1) * step)
+        axes.plot(beyond, ours[~inside], "x", color=colour, markersize=4)
+    canvas.dress(axes, title=f"{name}, N ≤ 200", xlabel="error of Laplace", ylabel="error of frozen draws")
+    axes.set_xlim(low, high + 4.0 * step)
+    axes.set_ylim(low, high)
+    axes.set_box_aspect(1)
+    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.yaxis.set_major_locator(MaxNLocator(4))
 
 
 def _posterior(result: dict[str, Any]) -> list[Any]:
