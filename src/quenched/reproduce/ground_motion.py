@@ -17,7 +17,7 @@ from quenched.science import GroundMotion, Spectra, read_spectra
 from quenched.science.panels import corner_columns, spectrum_panels
 
 _REPETITIONS = 10
-_QUICK_ROUNDS = 10
+_QUICK_ROUNDS = 5
 _SIZES = {"fksh11": (100, 200, 500, 1000), "kmmh14": (100, 200, 500, 1000), "laquila": (100, 200)}
 _FUNCTION = "quenched.reproduce.ground_motion:"
 _METRICS = ("error", "fine_error", "log_density", "seconds", "evaluations", "gap")
