@@ -9,6 +9,7 @@ from quenched.datasets.catalogue import Row, describe, names, table
 from quenched.datasets.classification import Classification, load
 from quenched.datasets.faces import Faces, faces
 from quenched.datasets.fetching import fetch
+from quenched.datasets.ground_motion import ground_motion, read_spectra_csv
 from quenched.datasets.partition import Partition
 from quenched.datasets.raetsch import partitions
 from quenched.datasets.verification import DatasetError
@@ -22,8 +23,10 @@ __all__ = [
     "describe",
     "faces",
     "fetch",
+    "ground_motion",
     "load",
     "names",
     "partitions",
+    "read_spectra_csv",
     "table",
 ]

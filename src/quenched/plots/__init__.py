@@ -1,8 +1,10 @@
 """Figures of a fit. Needs the extra `plots`; matplotlib is imported when the first figure is made."""
 
 from quenched.plots.canvas import new_figure
+from quenched.plots.corner import plot_corner
 from quenched.plots.figure import plot_fit
 from quenched.plots.marginals import plot_marginals
 from quenched.plots.monitor import plot_monitor
+from quenched.plots.spectra import plot_spectra
 
-__all__ = ["new_figure", "plot_fit", "plot_marginals", "plot_monitor"]
+__all__ = ["new_figure", "plot_corner", "plot_fit", "plot_marginals", "plot_monitor", "plot_spectra"]

@@ -68,3 +68,17 @@ FACES_FIGURE = (
     (0.8192, 0.2910, 0.2832),
     (1.0032, 0.2158, 0.1835),
 )
+
+# Table 3: prediction error of the ground-motion model on RESORCE, by the number of data records.
+GROUND_MOTION_LAPLACE = {
+    100: (0.8550, 0.4008),
+    200: (0.7411, 0.4925),
+    500: (0.6926, 0.4790),
+    1000: (0.5395, 0.0230),
+}
+GROUND_MOTION_PROPOSED = {
+    100: (0.6040, 0.0307),
+    200: (0.5776, 0.0403),
+    500: (0.5496, 0.0451),
+    1000: (0.5323, 0.0273),
+}

@@ -16,6 +16,7 @@ from quenched.report import Document, table
 from quenched.reproduce.bivariate import bivariate
 from quenched.reproduce.experiment import Experiment
 from quenched.reproduce.faces import faces
+from quenched.reproduce.ground_motion import groundmotion
 from quenched.reproduce.linear import linear
 from quenched.reproduce.logistic import logistic
 from quenched.reproduce.multiclass import multiclass
@@ -31,7 +32,7 @@ class Reproduction(NamedTuple):
     failed: tuple[Outcome, ...]
 
 
-EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (bivariate, linear, logistic, multiclass, faces)}
+EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (bivariate, linear, logistic, multiclass, faces, groundmotion)}
 
 
 def reproduce(

@@ -1,9 +1,10 @@
 """Constrained parameters to the real line, with log-Jacobian."""
 
 from quenched.transforms.space import Leaf, Parameters, Space, describe_space, leaf_name
-from quenched.transforms.transform import Transform, interval, ordered, positive, real, simplex
+from quenched.transforms.transform import Interval, Transform, interval, ordered, positive, real, simplex
 
 __all__ = [
+    "Interval",
     "Leaf",
     "Parameters",
     "Space",

@@ -1,0 +1,20 @@
+"""Models of the sciences, ready to fit. `GroundMotion` is Boore's stochastic model of earthquake ground motion."""
+
+from quenched.science.boore import Medium, corner_frequency, fourier_amplitude
+from quenched.science.ground_motion import GroundMotion
+from quenched.science.identification import Judgement, judge, judge_fit
+from quenched.science.prediction import Prediction
+from quenched.science.spectra import Spectra, read_spectra
+
+__all__ = [
+    "GroundMotion",
+    "Judgement",
+    "Medium",
+    "Prediction",
+    "Spectra",
+    "corner_frequency",
+    "fourier_amplitude",
+    "judge",
+    "judge_fit",
+    "read_spectra",
+]

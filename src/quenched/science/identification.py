@@ -1,0 +1,65 @@
+"""Whether data identify a parameter that is bounded: words for a posterior that is all prior, or all bound.
+
+Both signs are read off the marginal posterior in natural units, on which a flat prior is uniform:
+
+- *not identified*: the posterior equals the prior; the largest difference of their distribution functions is small.
+- *pressed against a bound*: the mean lies less than 1.4 standard deviations from the bound. A density that falls from the
+  bound has 1.0 (exponential) or 1.3 (half normal); a uniform one has 1.7, and one that vanishes at the bound more.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from quenched.draws import make
+from quenched.result import Fit, to_natural
+from quenched.transforms import Interval
+
+_SAME = 0.1  # largest difference of distribution functions that counts as none
+_NEAR = 1.4  # standard deviations from a bound
+_POINTS = 4096
+
+
+class Judgement(NamedTuple):
+    """Of one number. `words` is empty when the data identify it within its bounds."""
+
+    identified: bool
+    pressed: str  # "lower", "upper" or ""
+    words: str
+
+
+def judge(samples: np.ndarray, lower: float, upper: float) -> Judgement:
+    """Judge one parameter with a flat prior between two bounds.
+
+    Parameters
+    ----------
+    samples
+        Of its posterior, in natural units.
+    lower, upper
+        Its bounds.
+    """
+    share = np.sort((np.asarray(samples, dtype=np.float64) - lower) / (upper - lower))
+    n = len(share)
+    difference = np.max(np.abs(share - (np.arange(n) + 0.5) / n))
+    if difference < _SAME:
+        return Judgement(False, "", "not identified: the posterior equals the prior")
+    mean, sd = share.mean(), max(share.std(), 1e-300)
+    for name, away in (("lower", mean), ("upper", 1.0 - mean)):
+        if away < _NEAR * sd:
+            return Judgement(True, name, f"pressed against its {name} bound")
+    return Judgement(True, "", "")
+
+
+def judge_fit(fit: Fit) -> dict[str, Judgement]:
+    """Judge every number with an `interval` transform, by name; the density must be flat in natural units."""
+    points = make("matched", max(_POINTS, 2 * fit.posterior.dim), fit.posterior.dim, 0).points
+    natural: Any = to_natural(fit.space, fit.posterior.transform(points))
+    found = {}
+    for leaf, values in zip(fit.space.leaves, jax.tree.leaves(natural), strict=True):
+        if not isinstance(leaf.transform, Interval):
+            continue
+        for index in np.ndindex(leaf.shape):
+            name = leaf.name + (f"[{','.join(map(str, index))}]" if index else "")
+            found[name] = judge(values[(slice(None), *index)], leaf.transform.lower, leaf.transform.upper)
+    return found
