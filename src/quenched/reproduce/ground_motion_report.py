@@ -43,11 +43,12 @@ _MEASURE = (
     "neighbours, so a random split is easier than new records would be, for every method alike."
 )
 _PRIOR = (
-    "The paper writes a flat prior, p(w) ∝ 1, over parameters that are bounded. Flat within the bounds in natural units is "
-    "proper, and is what GroundMotion does. Flat on the real line, where the Gaussian lives, is improper: a bound that the "
-    "data do not exclude has infinite mass beyond it, Laplace's mode runs away, and the bound of the frozen draws has no "
-    "maximum either (last row; it stops where its evaluations end). Flat without bounds lets Laplace's Gaussian reach "
-    "negative stress drops, where the model is not defined."
+    "The paper writes a flat prior, p(w) ∝ 1, over parameters that are bounded, and not on which scale. Flat within the bounds in "
+    "natural units is proper, and is what GroundMotion does. Flat on the real line, where the Gaussian lives, is improper "
+    "wherever the data do not exclude a bound: Laplace's Gaussian can then become so wide that it reaches the other bound, "
+    "and the bound of the frozen draws has no maximum either (last row; it stops where its evaluations end). Flat without "
+    "bounds lets Laplace's Gaussian reach negative stress drops, where the model is not defined. All are shown; the "
+    "comparison depends on which of them is meant."
 )
 
 
