@@ -208,6 +208,11 @@ def log_ratios(problem: Problem, posterior: Gaussian, hyper: Hyper, z: np.ndarra
         used = counts > 0
         values.append(np.asarray(executor.values(points, problem.data, hyper.free))[used])
         priors.append(np.asarray(problem.form.log_prior(points, hyper))[used])
-    log_p = float(problem.form.offset(hyper)) + float(problem.form.weight(hyper)) * np.concatenate(values)
-    log_q = -0.5 * np.sum(z**2, axis=1) - 0.5 * problem.dim * LOG_TWO_PI - float(posterior.log_determinant())
-    return log_p + np.concatenate(priors) - log_q
+    weight, offset = float(problem.form.weight(hyper)), float(problem.form.offset(hyper))
+    log_p = offset + weight * np.concatenate(values) + np.concatenate(priors)
+    return log_p - log_q(z, float(posterior.log_determinant()))
+
+
+def log_q(z: Array, log_determinant: Array | float) -> Array:
+    """The log density of a posterior at its own draws."""
+    return -0.5 * (z**2).sum(axis=-1) - 0.5 * z.shape[-1] * LOG_TWO_PI - log_determinant

@@ -12,7 +12,7 @@ from quenched.draws import Draws
 from quenched.families import Family, Gaussian
 from quenched.fitting.ascent import Ascent, Interrupted
 from quenched.fitting.method import Method
-from quenched.fitting.monitor import check
+from quenched.fitting.monitor import check, clear, too_few
 from quenched.fitting.start import CannotStart, Start, Starter
 from quenched.objective import Objective
 from quenched.problem import Problem
@@ -147,9 +147,7 @@ class Run:
         usual = 5 * self.draws.n
 
         def decided(check_bound: float, error: float, n: int) -> bool:
-            gap = abs(bound - check_bound)
-            clear = gap + 2.0 * error <= self.tolerance or gap - 2.0 * error > self.tolerance
-            return clear or (n >= usual and not self.may_grow)
+            return clear(bound - check_bound, error, self.tolerance) or (n >= usual and not self.may_grow)
 
         n, judge = 4 * usual if self.may_grow else usual, decided
         if self.n_check is not None:
@@ -163,7 +161,7 @@ class Run:
 
     def _too_few(self) -> bool:
         last = self.rounds[-1]
-        return abs(last.bound - last.check_bound) + 2.0 * last.check_error > self.tolerance
+        return too_few(last.bound - last.check_bound, last.check_error, self.tolerance)
 
     def _of(self, ascent: Ascent) -> Fit:
         message = " ".join(part for part in (ascent.status.message, ascent.note) if part)

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from quenched.arrays import Array
 from quenched.families import LOG_TWO_PI, NewtonSolver, factor_of_inverse, inverse
 from quenched.problem import Problem
-from quenched.targets import Hyper, Moments
+from quenched.targets import Form, Hyper, Moments
 
 _MAX_TRIALS = 30  # of one step, raising the damping each time
 
@@ -36,14 +37,26 @@ class Mode(NamedTuple):
 class Expansion(NamedTuple):
     """The target's function to second order at a point."""
 
-    point: np.ndarray
-    value: float
-    gradient: np.ndarray
-    hessian: np.ndarray
+    point: Array
+    value: Array
+    gradient: Array
+    hessian: Array
 
     @property
     def finite(self) -> bool:
         return bool(np.isfinite(self.value) and np.isfinite(self.gradient).all() and np.isfinite(self.hessian).all())
+
+
+def log_joint(form: Form, at: Expansion, hyper: Hyper) -> tuple[Array, Array, Array]:
+    """Value, gradient and negative Hessian of the log joint. Takes arrays of NumPy or JAX."""
+    weight = form.weight(hyper)
+    value = form.offset(hyper) + weight * at.value
+    prior = form.prior(hyper)
+    if prior is None:
+        return value, weight * at.gradient, -weight * at.hessian
+    mean, precision = prior
+    value = value + form.log_prior(at.point[None], hyper)[0]
+    return value, weight * at.gradient - precision @ (at.point - mean), precision - weight * at.hessian
 
 
 class Search:
@@ -60,15 +73,8 @@ class Search:
 
     def joint(self, at: Expansion, hyper: Hyper) -> tuple[float, np.ndarray, np.ndarray]:
         """Value, gradient and negative Hessian of the log joint."""
-        form = self.problem.form
-        weight = float(form.weight(hyper))
-        value = float(form.offset(hyper)) + weight * at.value
-        prior = form.prior(hyper)
-        if prior is None:
-            return value, weight * at.gradient, -weight * at.hessian
-        mean, precision = prior
-        value += float(form.log_prior(at.point[None], hyper)[0])
-        return value, weight * at.gradient - precision @ (at.point - mean), precision - weight * at.hessian
+        value, gradient, precision = log_joint(self.problem.form, at, hyper)
+        return float(value), np.asarray(gradient), np.asarray(precision)
 
     def renewed(self, at: Expansion, hyper: Hyper) -> Hyper:
         """Closed-form precisions under the Laplace approximation at a point."""
