@@ -3,8 +3,9 @@
 from quenched.baselines import laplace
 from quenched.draws import Draws, antithetic, iid, matched, sobol
 from quenched.families import Blocks
-from quenched.fitting import Alternating, Joint, fit
+from quenched.fitting import Alternating, Joint, fit, fit_many
 from quenched.result import Fit, FitError, Status
+from quenched.results import Fits
 from quenched.storage import load
 from quenched.targets import from_value_and_grad, regression, with_gaussian_prior
 from quenched.transforms import interval, ordered, positive, real, simplex
@@ -17,10 +18,12 @@ __all__ = [
     "Draws",
     "Fit",
     "FitError",
+    "Fits",
     "Joint",
     "Status",
     "antithetic",
     "fit",
+    "fit_many",
     "from_value_and_grad",
     "iid",
     "interval",

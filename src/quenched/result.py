@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from quenched.draws import make
+from quenched.draws import Draws, make
 from quenched.families import Gaussian
 from quenched.transforms import Parameters, Space, real
 
@@ -79,11 +79,11 @@ class Optimum(NamedTuple):
 
 
 class FitError(RuntimeError):
-    """A fit that went wrong. `fit` holds whatever was reached."""
+    """A fit that went wrong. `fit` holds whatever was reached; when there were many, `fits` holds all."""
 
-    def __init__(self, message: str, fit: "Fit"):
+    def __init__(self, message: str, fit: "Fit", fits: Any = None):
         super().__init__(message)
-        self.fit = fit
+        self.fit, self.fits = fit, fits
 
 
 class Posterior:
@@ -286,14 +286,18 @@ def to_natural(space: Space, vectors: np.ndarray) -> Parameters:
         return jax.tree.map(np.asarray, jax.vmap(space.to_natural)(jnp.asarray(vectors)))
 
 
+def moment_draws(dim: int) -> Draws:
+    """The draws by which moments in natural units are taken."""
+    n = int(np.clip(_NATURAL_NUMBERS // dim, 64, _NATURAL_DRAWS) // 2 * 2)
+    return make("matched" if 2 * dim <= n else "antithetic", n, dim, 0)
+
+
 def natural_moments(posterior: Posterior, space: Space) -> tuple[Parameters, Parameters]:
     """Means and standard deviations in natural units: exact for real parameters, by draws for the others."""
     means, sds = space.unravel(posterior.mean), space.unravel(np.sqrt(posterior.variance))
     if not space.constrained:
         return means, sds
-    n = int(np.clip(_NATURAL_NUMBERS // posterior.dim, 64, _NATURAL_DRAWS) // 2 * 2)
-    kind = "matched" if 2 * posterior.dim <= n else "antithetic"
-    natural = to_natural(space, posterior.transform(make(kind, n, posterior.dim, 0).points))
+    natural = to_natural(space, posterior.transform(moment_draws(posterior.dim).points))
     chosen = []
     for leaf, mean, sd, values in zip(
         space.leaves, jax.tree.leaves(means), jax.tree.leaves(sds), jax.tree.leaves(natural), strict=True

@@ -23,7 +23,7 @@ from quenched.transforms import Space
 
 _SUSPECT = (Status.NO_ASCENT, Status.NOT_FINITE)
 _STARTS_WHEN_SUSPECT = 4
-_CHECK_BATCH = 256  # check draws at a time
+CHECK_BATCH = 256  # check draws at a time
 _SAME_OPTIMUM = 0.5  # posterior standard deviations, root mean square over coordinates
 
 
@@ -152,7 +152,7 @@ class Run:
         n, judge = 4 * usual if self.may_grow else usual, decided
         if self.n_check is not None:
             n, judge = self.n_check, lambda *seen: False
-        seen = check(self.problem, posterior, hyper, n, self.seed, min(self.draws.n, _CHECK_BATCH), judge)
+        seen = check(self.problem, posterior, hyper, n, self.seed, min(self.draws.n, CHECK_BATCH), judge)
         self.rounds.append(Round(self.draws.n, bound, seen.bound, seen.error, n_evaluations))
 
     @property
@@ -184,10 +184,11 @@ class Run:
             seconds=self.watch.seconds,
             history=History(self.rounds),
             optima=self.optima,
-            settings=self._settings(),
+            settings=self.settings(),
         )
 
-    def _settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
+        """What the result remembers of how it was made."""
         return {
             "draws": self.draws.kind,
             "seed": self.seed,

@@ -15,7 +15,9 @@ from quenched.families import LOG_TWO_PI, NewtonSolver, factor_of_inverse, inver
 from quenched.problem import Problem
 from quenched.targets import Form, Hyper, Moments
 
-_MAX_TRIALS = 30  # of one step, raising the damping each time
+MAX_TRIALS = 30  # of one step, raising the damping each time
+MAX_STEPS = 30
+MODE_TOLERANCE = 1e-3  # nats that a further step would gain
 
 
 class Mode(NamedTuple):
@@ -91,8 +93,8 @@ def find_mode(
     start: Expansion,
     hyper: Hyper,
     *,
-    max_steps: int = 30,
-    tolerance: float = 1e-3,
+    max_steps: int = MAX_STEPS,
+    tolerance: float = MODE_TOLERANCE,
     expired: Callable[[], bool] = lambda: False,
 ) -> Mode:
     """Climb from `start` until the Newton decrement is below `tolerance` nats and the precisions have settled.
@@ -107,7 +109,7 @@ def find_mode(
         steps += 1
         at = at if ahead is None else ahead
         new = search.renewed(at, hyper)
-        converged = ahead is None and _settled(new, hyper)
+        converged = ahead is None and bool(settled(new, hyper))
         hyper = new
     value, _, precision = search.joint(at, hyper)
     return Mode(at.point, precision, value, hyper, converged, concave and damping == 0.0)
@@ -117,7 +119,7 @@ def _step(search: Search, at: Expansion, hyper: Hyper, damping: float, tolerance
     """One damped Newton step; None when there is nothing left to gain."""
     value, gradient, precision = search.joint(at, hyper)
     solver = NewtonSolver(precision)
-    for _ in range(_MAX_TRIALS):
+    for _ in range(MAX_TRIALS):
         direction = solver.solve(gradient, damping)
         decrement = float(gradient @ direction)
         if decrement < tolerance:
@@ -138,6 +140,8 @@ def _curves_down(precision: np.ndarray) -> bool:
     return True
 
 
-def _settled(new: Hyper, old: Hyper) -> bool:
+def settled(new: Hyper, old: Hyper) -> Array:
+    """Whether a step has left the precisions where they were."""
     pairs = ((new.prior_precision, old.prior_precision), (new.noise_precision, old.noise_precision))
-    return all(abs(float(a) - float(b)) <= 0.05 * abs(float(b)) for a, b in pairs)
+    prior, noise = (abs(a - b) <= 0.05 * abs(b) for a, b in pairs)
+    return prior & noise

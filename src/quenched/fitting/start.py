@@ -18,7 +18,7 @@ from quenched.draws import make, stream
 from quenched.families import Diagonal, Family, Gaussian
 from quenched.fitting.ascent import Watch, ascend
 from quenched.fitting.blame import blame_draws, blame_start
-from quenched.fitting.mode import Mode, Search, find_mode
+from quenched.fitting.mode import MAX_STEPS, MODE_TOLERANCE, Mode, Search, find_mode
 from quenched.objective import Objective, Totals
 from quenched.optimise import LBFGS
 from quenched.problem import SMALL_CHUNK, Problem
@@ -86,7 +86,7 @@ class Starter:
         best = max(by_mode, self.judged(*self._short_fit(point, _worth(by_mode))), key=_worth)
         return best if np.isfinite(_worth(best)) else self.plain(point, 1.0)
 
-    def mode(self, point: np.ndarray, *, tolerance: float = 1e-3, max_steps: int = 30) -> Mode:
+    def mode(self, point: np.ndarray, *, tolerance: float = MODE_TOLERANCE, max_steps: int = MAX_STEPS) -> Mode:
         """The mode near a point, at which the target must be finite."""
         first = self.search.expand(point, 0.1 * np.maximum(np.abs(point), 1.0), self.problem.hyper)
         if not (np.isfinite(first.value) and np.isfinite(first.gradient).all()):

@@ -1,0 +1,172 @@
+"""Raise many bounds at once: the loop of `ascend`, turn for turn, in lanes."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from quenched.arrays import Array
+from quenched.families import Gaussian
+from quenched.fitting.ascent import at_the_top, raise_bound
+from quenched.fitting.many.bound import Chunks, slope
+from quenched.fitting.many.lanes import Work
+from quenched.fitting.many.rows import where
+from quenched.fitting.start import LOOK_BACK, gives_up
+from quenched.objective import Coordinates, Totals, close, nothing, read
+from quenched.optimise import Minimiser
+from quenched.result import Status
+from quenched.targets import Form, Hyper
+
+OUTCOMES = (None, Status.CONVERGED, Status.NO_ASCENT, Status.NOT_FINITE, Status.MAX_EVALUATIONS)
+_TURNS = 8  # between two looks at which lanes have finished
+
+
+class Plan(NamedTuple):
+    """What is compiled into the program."""
+
+    evaluate: Any
+    form: Form
+    minimiser: Minimiser
+    gradient_tolerance: float
+    max_evaluations: int
+    whiten_every: int
+    active: tuple[int, ...] | None = None  # coordinates that move; None for all
+    short: bool = False  # a short fit, which ends when it cannot win against its rival
+
+
+class Climb(NamedTuple):
+    """An ascent under way."""
+
+    coordinates: Coordinates
+    state: Any
+    hyper: Hyper
+    totals: Totals  # at the position
+    since: Array  # turns since the coordinates were renewed
+    count: Array
+    recent: Array  # the last bounds
+    rival: Array
+    outcome: Array  # place in OUTCOMES
+    running: Array
+
+
+class Summit(NamedTuple):
+    """Where ascents ended."""
+
+    posterior: Gaussian
+    hyper: Hyper
+    bound: Array
+    outcome: Array
+    count: Array
+
+
+def ascents(plan: Plan, chunks: Chunks, noise: float) -> Work:
+    """The work of raising bounds. Inputs are (coordinates, hyper, bound of the rival)."""
+    return Work(
+        begin=lambda inputs, data: _begin(plan, *inputs),
+        advance=lambda lanes, data: _advance(plan, lanes, data, chunks, noise),
+        report=lambda lanes: _report(plan, lanes),
+    )
+
+
+@partial(jax.jit, static_argnums=0)
+def _begin(plan: Plan, coordinates: Coordinates, hyper: Hyper, rival: Array) -> Climb:
+    def one(coordinates, hyper, rival):
+        size = coordinates.size if plan.active is None else len(plan.active)
+        zero = jnp.asarray(0)
+        return Climb(
+            coordinates=coordinates,
+            state=plan.minimiser.init(jnp.zeros(size)),
+            hyper=hyper,
+            totals=jax.tree.map(jnp.asarray, nothing(coordinates.reference, hyper.free)),
+            since=zero,
+            count=zero,
+            recent=jnp.full(LOOK_BACK, -jnp.inf),
+            rival=rival,
+            outcome=zero,
+            running=jnp.asarray(True),
+        )
+
+    return jax.vmap(one)(coordinates, hyper, rival)
+
+
+@partial(jax.jit, static_argnums=0, donate_argnums=1)
+def _advance(plan: Plan, lanes: Climb, data: Any, chunks: Chunks, noise: float) -> Climb:
+    """A few turns of all lanes."""
+
+    def unfinished(carry):
+        lanes, turns = carry
+        return (turns < _TURNS) & lanes.running.any()
+
+    def together(carry):
+        lanes, turns = carry
+        ahead, accepted = jax.vmap(lambda lane, own: _turn(plan, lane, own, chunks))(lanes, data)
+        far = accepted & (ahead.since >= plan.whiten_every) & (abs(ahead.state.position).max(axis=1) > 0.5)
+        ahead = jax.lax.cond(
+            (far & lanes.running).any(),
+            lambda some: where(far, jax.vmap(lambda lane: _renewed(plan, lane, chunks))(some), some),
+            lambda some: some,
+            ahead,
+        )
+        ahead = jax.vmap(lambda lane: _judged(plan, lane, noise))(ahead)
+        return where(lanes.running, ahead, lanes), turns + 1
+
+    return jax.lax.while_loop(unfinished, together, (lanes, jnp.asarray(0)))[0]
+
+
+def _turn(plan: Plan, lane: Climb, data: Any, chunks: Chunks) -> tuple[Climb, Array]:
+    """One evaluation and one step."""
+    before = lane.state
+    here, totals = slope(
+        plan.evaluate, plan.form, lane.coordinates, _whole(plan, lane, before.trial), lane.hyper, data, chunks
+    )
+    gradient = here.gradient if plan.active is None else here.gradient[np.array(plan.active)]
+    state = raise_bound(plan.minimiser, before, here.bound, gradient)
+    accepted = ~before.started | (state.n_steps > before.n_steps)
+    keep = lambda new, old: jax.tree.map(lambda a, b: jnp.where(accepted, a, b), new, old)
+    return lane._replace(
+        state=state,
+        hyper=keep(here.hyper, lane.hyper),
+        totals=keep(totals, lane.totals),
+        since=lane.since + 1,
+        count=lane.count + 1,
+    ), accepted
+
+
+def _renewed(plan: Plan, lane: Climb, chunks: Chunks) -> Climb:
+    """Whitened again where it stands."""
+    coordinates = lane.coordinates.moved(_whole(plan, lane, lane.state.position))
+    position = jnp.zeros_like(lane.state.position)
+    here = close(plan.form, True, coordinates, jnp.zeros(coordinates.size), lane.totals, chunks.n, lane.hyper)
+    gradient = here.gradient if plan.active is None else here.gradient[np.array(plan.active)]
+    state = raise_bound(plan.minimiser, plan.minimiser.init(position), here.bound, gradient)
+    return lane._replace(coordinates=coordinates, state=state, hyper=here.hyper, since=jnp.zeros_like(lane.since))
+
+
+def _judged(plan: Plan, lane: Climb, noise: float) -> Climb:
+    """Whether it has ended, and how: the rules of `ascend`, in their order."""
+    state, bound = lane.state, -lane.state.value
+    top = at_the_top(bound, abs(state.gradient).max(), state.stalled, plan.gradient_tolerance, noise)
+    recent = jnp.concatenate([lane.recent[1:], bound[None]])
+    enough = lane.count >= plan.max_evaluations
+    if plan.short:
+        enough = enough | gives_up(lane.count, bound, recent[0], lane.rival, lane.coordinates.reference.dim)
+    rules = [~jnp.isfinite(bound), top, state.stalled, enough]
+    outcome = jnp.select(rules, [3, 1, 2, 4], 0)
+    return lane._replace(recent=recent, outcome=outcome, running=outcome == 0)
+
+
+def _whole(plan: Plan, lane: Climb, part: Array) -> Array:
+    if plan.active is None:
+        return part
+    return jnp.zeros(lane.coordinates.size).at[np.array(plan.active)].set(part)
+
+
+@partial(jax.jit, static_argnums=0)
+def _report(plan: Plan, lanes: Climb) -> Summit:
+    def one(lane):
+        posterior, free = read(lane.coordinates, _whole(plan, lane, lane.state.position))
+        return Summit(posterior, lane.hyper._replace(free=free), -lane.state.value, lane.outcome, lane.count)
+
+    return jax.vmap(one)(lanes)

@@ -1,0 +1,55 @@
+"""Pytrees whose leaves have the problems along their first axis."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+WIDTHS = (1, 4, 16, 64, 256)  # problems at a time: few shapes are ever compiled
+
+
+def rows(tree: Any, index: np.ndarray) -> Any:
+    """These problems of a tree of NumPy arrays."""
+    return jax.tree.map(lambda leaf: leaf[index], tree)
+
+
+def stack(trees: Sequence[Any]) -> Any:
+    """One tree of many."""
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
+
+
+def put(tree: Any, index: np.ndarray, values: Any) -> None:
+    """Overwrite these problems, in place."""
+
+    def write(leaf, value):
+        leaf[index] = value
+
+    jax.tree.map(write, tree, values)
+
+
+def repeated(tree: Any, n: int) -> Any:
+    """The same for n problems, each with its own copy."""
+    return jax.tree.map(lambda leaf: np.repeat(np.asarray(leaf)[None], n, axis=0), tree)
+
+
+def where(condition: jax.Array, yes: Any, no: Any) -> Any:
+    """Problem by problem, the one tree or the other."""
+
+    def choose(a, b):
+        return jnp.where(condition.reshape(-1, *(1,) * (a.ndim - 1)), a, b)
+
+    return jax.tree.map(choose, yes, no)
+
+
+@jax.jit
+def take(tree: Any, index: jax.Array) -> Any:
+    """These problems of a tree on the device, in one program."""
+    return jax.tree.map(lambda leaf: leaf[index], tree)
+
+
+def width_for(n: int, most: int) -> int:
+    """How many problems to take at a time when n are left."""
+    allowed = [width for width in WIDTHS if width <= most] or [1]
+    return next((width for width in allowed if width >= n), allowed[-1])
