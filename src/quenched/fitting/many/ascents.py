@@ -14,7 +14,7 @@ from quenched.fitting.many.bound import Chunks, slope
 from quenched.fitting.many.lanes import Work
 from quenched.fitting.many.rows import where
 from quenched.fitting.start import LOOK_BACK, gives_up
-from quenched.objective import Coordinates, Totals, close, nothing, read
+from quenched.objective import Coordinates, read
 from quenched.optimise import Minimiser
 from quenched.result import Status
 from quenched.targets import Form, Hyper
@@ -42,7 +42,6 @@ class Climb(NamedTuple):
     coordinates: Coordinates
     state: Any
     hyper: Hyper
-    totals: Totals  # at the position
     since: Array  # turns since the coordinates were renewed
     count: Array
     recent: Array  # the last bounds
@@ -79,7 +78,6 @@ def _begin(plan: Plan, coordinates: Coordinates, hyper: Hyper, rival: Array) -> 
             coordinates=coordinates,
             state=plan.minimiser.init(jnp.zeros(size)),
             hyper=hyper,
-            totals=jax.tree.map(jnp.asarray, nothing(coordinates.reference, hyper.free)),
             since=zero,
             count=zero,
             recent=jnp.full(LOOK_BACK, -jnp.inf),
@@ -99,18 +97,17 @@ def _advance(plan: Plan, lanes: Climb, data: Any, chunks: Chunks, noise: float) 
         lanes, turns = carry
         return (turns < _TURNS) & lanes.running.any()
 
+    def renew(far, lanes):
+        return where(far & lanes.running, jax.vmap(lambda lane: _renewed(plan, lane))(lanes), lanes)
+
     def together(carry):
         lanes, turns = carry
         ahead, accepted = jax.vmap(lambda lane, own: _turn(plan, lane, own, chunks))(lanes, data)
         far = accepted & (ahead.since >= plan.whiten_every) & (abs(ahead.state.position).max(axis=1) > 0.5)
-        ahead = jax.lax.cond(
-            (far & lanes.running).any(),
-            lambda some: where(far, jax.vmap(lambda lane: _renewed(plan, lane, chunks))(some), some),
-            lambda some: some,
-            ahead,
-        )
-        ahead = jax.vmap(lambda lane: _judged(plan, lane, noise))(ahead)
-        return where(lanes.running, ahead, lanes), turns + 1
+        # Those that are whitened again are judged by their gradient in the new coordinates.
+        ahead = jax.vmap(lambda lane, far: _judged(plan, lane, noise, far))(ahead, far)
+        ahead = where(lanes.running, ahead, lanes)
+        return jax.lax.cond((far & ahead.running).any(), renew, lambda far, lanes: lanes, far, ahead), turns + 1
 
     return jax.lax.while_loop(unfinished, together, (lanes, jnp.asarray(0)))[0]
 
@@ -118,7 +115,7 @@ def _advance(plan: Plan, lanes: Climb, data: Any, chunks: Chunks, noise: float) 
 def _turn(plan: Plan, lane: Climb, data: Any, chunks: Chunks) -> tuple[Climb, Array]:
     """One evaluation and one step."""
     before = lane.state
-    here, totals = slope(
+    here, _ = slope(
         plan.evaluate, plan.form, lane.coordinates, _whole(plan, lane, before.trial), lane.hyper, data, chunks
     )
     gradient = here.gradient if plan.active is None else here.gradient[np.array(plan.active)]
@@ -128,23 +125,23 @@ def _turn(plan: Plan, lane: Climb, data: Any, chunks: Chunks) -> tuple[Climb, Ar
     return lane._replace(
         state=state,
         hyper=keep(here.hyper, lane.hyper),
-        totals=keep(totals, lane.totals),
         since=lane.since + 1,
         count=lane.count + 1,
     ), accepted
 
 
-def _renewed(plan: Plan, lane: Climb, chunks: Chunks) -> Climb:
-    """Whitened again where it stands."""
+def _renewed(plan: Plan, lane: Climb) -> Climb:
+    """Whitened again where it stands. The bound is evaluated there once more: cheaper than to carry what it was made of."""
     coordinates = lane.coordinates.moved(_whole(plan, lane, lane.state.position))
-    position = jnp.zeros_like(lane.state.position)
-    here = close(plan.form, True, coordinates, jnp.zeros(coordinates.size), lane.totals, chunks.n, lane.hyper)
-    gradient = here.gradient if plan.active is None else here.gradient[np.array(plan.active)]
-    state = raise_bound(plan.minimiser, plan.minimiser.init(position), here.bound, gradient)
-    return lane._replace(coordinates=coordinates, state=state, hyper=here.hyper, since=jnp.zeros_like(lane.since))
+    state = plan.minimiser.init(jnp.zeros_like(lane.state.position))
+    return lane._replace(
+        coordinates=coordinates,
+        state=state._replace(value=lane.state.value),
+        since=jnp.full_like(lane.since, -1),  # the turn that follows takes it nowhere
+    )
 
 
-def _judged(plan: Plan, lane: Climb, noise: float) -> Climb:
+def _judged(plan: Plan, lane: Climb, noise: float, not_yet: Array) -> Climb:
     """Whether it has ended, and how: the rules of `ascend`, in their order."""
     state, bound = lane.state, -lane.state.value
     top = at_the_top(bound, abs(state.gradient).max(), state.stalled, plan.gradient_tolerance, noise)
@@ -152,8 +149,8 @@ def _judged(plan: Plan, lane: Climb, noise: float) -> Climb:
     enough = lane.count >= plan.max_evaluations
     if plan.short:
         enough = enough | gives_up(lane.count, bound, recent[0], lane.rival, lane.coordinates.reference.dim)
-    rules = [~jnp.isfinite(bound), top, state.stalled, enough]
-    outcome = jnp.select(rules, [3, 1, 2, 4], 0)
+    rules = [not_yet, ~jnp.isfinite(bound), top, state.stalled, enough]
+    outcome = jnp.select(rules, [0, 3, 1, 2, 4], 0)
     return lane._replace(recent=recent, outcome=outcome, running=outcome == 0)
 
 

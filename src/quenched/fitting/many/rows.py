@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-WIDTHS = (1, 4, 16, 64, 256)  # problems at a time: few shapes are ever compiled
+WIDTHS = (1, 2, 4, 8, 64, 256)  # problems at a time: few shapes are ever compiled
+_NARROW = 8  # fewer are taken at a time only where memory allows no more
 
 
 def rows(tree: Any, index: np.ndarray) -> Any:
@@ -52,4 +53,4 @@ def take(tree: Any, index: jax.Array) -> Any:
 def width_for(n: int, most: int) -> int:
     """How many problems to take at a time when n are left."""
     allowed = [width for width in WIDTHS if width <= most] or [1]
-    return next((width for width in allowed if width >= n), allowed[-1])
+    return next((width for width in allowed if width >= max(n, _NARROW)), allowed[-1])
