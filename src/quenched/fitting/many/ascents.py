@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from quenched.arrays import Array
 from quenched.families import Gaussian
@@ -20,7 +19,7 @@ from quenched.result import Status
 from quenched.targets import Form, Hyper
 
 OUTCOMES = (None, Status.CONVERGED, Status.NO_ASCENT, Status.NOT_FINITE, Status.MAX_EVALUATIONS)
-_TURNS = 8  # between two looks at which lanes have finished
+_TURNS = 4  # between two looks at which lanes have finished
 
 
 class Plan(NamedTuple):
@@ -29,11 +28,16 @@ class Plan(NamedTuple):
     evaluate: Any
     form: Form
     minimiser: Minimiser
-    gradient_tolerance: float
-    max_evaluations: int
-    whiten_every: int
-    active: tuple[int, ...] | None = None  # coordinates that move; None for all
-    short: bool = False  # a short fit, which ends when it cannot win against its rival
+
+
+class Limits(NamedTuple):
+    """What is not: one program serves the short fits and the long ones."""
+
+    gradient_tolerance: Array
+    max_evaluations: Array
+    whiten_every: Array
+    moves: Array  # mask of the coordinates that are not held where they are
+    short: Array  # a short fit, which ends when it cannot win against its rival
 
 
 class Climb(NamedTuple):
@@ -60,23 +64,22 @@ class Summit(NamedTuple):
     count: Array
 
 
-def ascents(plan: Plan, chunks: Chunks, noise: float) -> Work:
+def ascents(plan: Plan, limits: Limits, chunks: Chunks, noise: float) -> Work:
     """The work of raising bounds. Inputs are (coordinates, hyper, bound of the rival)."""
     return Work(
         begin=lambda inputs, data: _begin(plan, *inputs),
-        advance=lambda lanes, data: _advance(plan, lanes, data, chunks, noise),
-        report=lambda lanes: _report(plan, lanes),
+        advance=lambda lanes, data: _advance(plan, lanes, data, limits, chunks, noise),
+        report=_report,
     )
 
 
 @partial(jax.jit, static_argnums=0)
 def _begin(plan: Plan, coordinates: Coordinates, hyper: Hyper, rival: Array) -> Climb:
     def one(coordinates, hyper, rival):
-        size = coordinates.size if plan.active is None else len(plan.active)
         zero = jnp.asarray(0)
         return Climb(
             coordinates=coordinates,
-            state=plan.minimiser.init(jnp.zeros(size)),
+            state=plan.minimiser.init(jnp.zeros(coordinates.size)),
             hyper=hyper,
             since=zero,
             count=zero,
@@ -90,7 +93,7 @@ def _begin(plan: Plan, coordinates: Coordinates, hyper: Hyper, rival: Array) -> 
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
-def _advance(plan: Plan, lanes: Climb, data: Any, chunks: Chunks, noise: float) -> Climb:
+def _advance(plan: Plan, lanes: Climb, data: Any, limits: Limits, chunks: Chunks, noise: Array) -> Climb:
     """A few turns of all lanes."""
 
     def unfinished(carry):
@@ -102,24 +105,21 @@ def _advance(plan: Plan, lanes: Climb, data: Any, chunks: Chunks, noise: float) 
 
     def together(carry):
         lanes, turns = carry
-        ahead, accepted = jax.vmap(lambda lane, own: _turn(plan, lane, own, chunks))(lanes, data)
-        far = accepted & (ahead.since >= plan.whiten_every) & (abs(ahead.state.position).max(axis=1) > 0.5)
+        ahead, accepted = jax.vmap(lambda lane, own: _turn(plan, lane, own, limits.moves, chunks))(lanes, data)
+        far = accepted & (ahead.since >= limits.whiten_every) & (abs(ahead.state.position).max(axis=1) > 0.5)
         # Those that are whitened again are judged by their gradient in the new coordinates.
-        ahead = jax.vmap(lambda lane, far: _judged(plan, lane, noise, far))(ahead, far)
+        ahead = jax.vmap(lambda lane, far: _judged(lane, limits, noise, far))(ahead, far)
         ahead = where(lanes.running, ahead, lanes)
         return jax.lax.cond((far & ahead.running).any(), renew, lambda far, lanes: lanes, far, ahead), turns + 1
 
     return jax.lax.while_loop(unfinished, together, (lanes, jnp.asarray(0)))[0]
 
 
-def _turn(plan: Plan, lane: Climb, data: Any, chunks: Chunks) -> tuple[Climb, Array]:
+def _turn(plan: Plan, lane: Climb, data: Any, moves: Array, chunks: Chunks) -> tuple[Climb, Array]:
     """One evaluation and one step."""
     before = lane.state
-    here, _ = slope(
-        plan.evaluate, plan.form, lane.coordinates, _whole(plan, lane, before.trial), lane.hyper, data, chunks
-    )
-    gradient = here.gradient if plan.active is None else here.gradient[np.array(plan.active)]
-    state = raise_bound(plan.minimiser, before, here.bound, gradient)
+    here, _ = slope(plan.evaluate, plan.form, lane.coordinates, before.trial, lane.hyper, data, chunks)
+    state = raise_bound(plan.minimiser, before, here.bound, jnp.where(moves, here.gradient, 0.0))
     accepted = ~before.started | (state.n_steps > before.n_steps)
     keep = lambda new, old: jax.tree.map(lambda a, b: jnp.where(accepted, a, b), new, old)
     return lane._replace(
@@ -132,7 +132,7 @@ def _turn(plan: Plan, lane: Climb, data: Any, chunks: Chunks) -> tuple[Climb, Ar
 
 def _renewed(plan: Plan, lane: Climb) -> Climb:
     """Whitened again where it stands. The bound is evaluated there once more: cheaper than to carry what it was made of."""
-    coordinates = lane.coordinates.moved(_whole(plan, lane, lane.state.position))
+    coordinates = lane.coordinates.moved(lane.state.position)
     state = plan.minimiser.init(jnp.zeros_like(lane.state.position))
     return lane._replace(
         coordinates=coordinates,
@@ -141,29 +141,22 @@ def _renewed(plan: Plan, lane: Climb) -> Climb:
     )
 
 
-def _judged(plan: Plan, lane: Climb, noise: float, not_yet: Array) -> Climb:
+def _judged(lane: Climb, limits: Limits, noise: Array, not_yet: Array) -> Climb:
     """Whether it has ended, and how: the rules of `ascend`, in their order."""
     state, bound = lane.state, -lane.state.value
-    top = at_the_top(bound, abs(state.gradient).max(), state.stalled, plan.gradient_tolerance, noise)
+    top = at_the_top(bound, abs(state.gradient).max(), state.stalled, limits.gradient_tolerance, noise)
     recent = jnp.concatenate([lane.recent[1:], bound[None]])
-    enough = lane.count >= plan.max_evaluations
-    if plan.short:
-        enough = enough | gives_up(lane.count, bound, recent[0], lane.rival, lane.coordinates.reference.dim)
+    lost = gives_up(lane.count, bound, recent[0], lane.rival, lane.coordinates.reference.dim)
+    enough = (lane.count >= limits.max_evaluations) | (limits.short & lost)
     rules = [not_yet, ~jnp.isfinite(bound), top, state.stalled, enough]
     outcome = jnp.select(rules, [0, 3, 1, 2, 4], 0)
     return lane._replace(recent=recent, outcome=outcome, running=outcome == 0)
 
 
-def _whole(plan: Plan, lane: Climb, part: Array) -> Array:
-    if plan.active is None:
-        return part
-    return jnp.zeros(lane.coordinates.size).at[np.array(plan.active)].set(part)
-
-
-@partial(jax.jit, static_argnums=0)
-def _report(plan: Plan, lanes: Climb) -> Summit:
+@jax.jit
+def _report(lanes: Climb) -> Summit:
     def one(lane):
-        posterior, free = read(lane.coordinates, _whole(plan, lane, lane.state.position))
+        posterior, free = read(lane.coordinates, lane.state.position)
         return Summit(posterior, lane.hyper._replace(free=free), -lane.state.value, lane.outcome, lane.count)
 
     return jax.vmap(one)(lanes)

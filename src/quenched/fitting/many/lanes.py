@@ -12,9 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from quenched.fitting.many.rows import put, rows, take, where, width_for
+from quenched.fitting.many.rows import Widths, put, rows, take, where
 
-_REFILL = 0.25  # of the lanes that must be free before others enter
+_REFILL = 0.125  # of the lanes that must be free before others enter
 
 
 class Work(NamedTuple):
@@ -34,18 +34,17 @@ class Done(NamedTuple):
 
 
 def drive(
-    work: Work, problems: np.ndarray, inputs: Any, data: Any, most: int, stop: Callable[[int], bool] = lambda n: False
+    work: Work, problems: np.ndarray, inputs: Any, data: Any, widths: Widths, stop: Callable[[int], bool]
 ) -> Done:
-    """Carry every problem through its work, at most `most` at a time.
+    """Carry every problem through its work.
 
     `inputs` are rows in the order of `problems`; `data` are rows of all problems there are, on the device. `stop` is told
     how many have ended, and may call the work off.
     """
     n = len(problems)
     begun, ended = np.zeros(n, bool), np.zeros(n, bool)
-    width = width_for(n, most)
-    slots = np.arange(n)[:width]
-    slots, alive = np.resize(slots, width), np.arange(width) < n
+    width = widths.fit(n)
+    slots, alive = np.arange(width) % n, np.arange(width) < n
     waiting = min(width, n)
     lanes, own = _enter(work, problems, slots, alive, inputs, data)
     begun[slots] = True
@@ -74,8 +73,8 @@ def drive(
             lanes, alive = _merge(jnp.asarray(fresh), new, lanes), alive | fresh
             begun[slots[entering]] = True
             waiting += len(entering)
-        elif waiting >= n and width_for(int(alive.sum()), most) < width and alive.any():
-            width = width_for(int(alive.sum()), most)
+        elif waiting >= n and alive.any() and widths.fit(int(alive.sum())) < width:
+            width = widths.fit(int(alive.sum()))
             keep = np.flatnonzero(alive)
             keep = np.concatenate([keep, np.flatnonzero(~alive)[: width - len(keep)]])
             slots, alive = slots[keep], alive[keep]

@@ -87,10 +87,12 @@ def _turn(second_order, form: Form, lanes: Newton, data: Any) -> Newton:
     """One trial of a step; when the step has ended, renew the precisions and see whether all has settled."""
     joint = jax.vmap(partial(log_joint, form))
     value, gradient, precision = joint(lanes.at, lanes.hyper)
-    curves_down = jnp.isfinite(jnp.linalg.cholesky(precision)).all(axis=(1, 2))
-    concave = lanes.concave & (curves_down | (lanes.trials > 0))
     direction, factored = _solve(precision, gradient[..., None], lanes.damping, lanes.factored)
     direction = direction[..., 0]
+    curves_down = jax.lax.cond(
+        (lanes.damping > 0).any(), lambda: jnp.isfinite(jnp.linalg.cholesky(precision)).all(axis=(1, 2)), lambda: factored
+    )
+    concave = lanes.concave & (curves_down | (lanes.trials > 0))
     decrement = jnp.sum(gradient * direction, axis=1)
     nothing_left = decrement < MODE_TOLERANCE
     trial = expand(second_order, lanes.at.point + direction, data, lanes.hyper)

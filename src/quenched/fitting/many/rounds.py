@@ -13,7 +13,7 @@ import numpy as np
 
 from quenched.draws import Draws
 from quenched.fitting.growth import CHECK_BATCH, Run
-from quenched.fitting.many.ascents import OUTCOMES, Plan, ascents
+from quenched.fitting.many.ascents import OUTCOMES, Limits, Plan, ascents
 from quenched.fitting.many.bound import Chunks, cut_up
 from quenched.fitting.many.checks import check_many
 from quenched.fitting.many.rows import put, repeated, rows, stack
@@ -95,10 +95,12 @@ class Rounds:
         scene, method = self.scene, self.template.method
         assert isinstance(method, Joint)
         evaluate, form = scene.programs.evaluate, scene.problem.form
-        limits = (method.gradient_tolerance, method.max_evaluations, method.whiten_every)
-        work = ascents(Plan(evaluate, form, method.minimiser, *limits), chunks, scene.problem.noise)
         posterior, hyper = rows((self.posterior, self.hyper), index)
-        inputs = (Coordinates(posterior, hyper.free, factor), hyper, np.full(len(index), -np.inf))
+        coordinates = Coordinates(posterior, hyper.free, factor)
+        every = np.ones(rows(coordinates, 0).size, bool)
+        limits = Limits(method.gradient_tolerance, method.max_evaluations, method.whiten_every, every, short=False)
+        work = ascents(Plan(evaluate, form, method.minimiser), limits, chunks, scene.problem.noise)
+        inputs = (coordinates, hyper, np.full(len(index), -np.inf))
         done = scene.drive(work, index, inputs, f"{draws.n} draws")
         if done.reports is None:
             return index[:0], index[:0]

@@ -1,14 +1,13 @@
 """Pytrees whose leaves have the problems along their first axis."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-WIDTHS = (1, 2, 4, 8, 64, 256)  # problems at a time: few shapes are ever compiled
-_NARROW = 8  # fewer are taken at a time only where memory allows no more
+_WIDTHS = (1, 2, 4, 8, 16, 32, 256)
 
 
 def rows(tree: Any, index: np.ndarray) -> Any:
@@ -50,7 +49,13 @@ def take(tree: Any, index: jax.Array) -> Any:
     return jax.tree.map(lambda leaf: leaf[index], tree)
 
 
-def width_for(n: int, most: int) -> int:
-    """How many problems to take at a time when n are left."""
-    allowed = [width for width in WIDTHS if width <= most] or [1]
-    return next((width for width in allowed if width >= max(n, _NARROW)), allowed[-1])
+class Widths(NamedTuple):
+    """How many problems may be taken at a time. There are few widths, since each is compiled for itself."""
+
+    least: int
+    most: int
+
+    def fit(self, n: int) -> int:
+        """The narrowest into which n problems go, or the widest there is."""
+        allowed = [min(self.least, self.most), *(w for w in _WIDTHS if self.least < w <= self.most)]
+        return next((width for width in allowed if width >= n), allowed[-1])

@@ -12,12 +12,14 @@ import numpy as np
 from quenched.execute import Programs, bytes_of_a_point
 from quenched.families import Family
 from quenched.fitting.many.lanes import Done, Work, drive
-from quenched.fitting.many.rows import WIDTHS, put, repeated, rows, take, width_for
+from quenched.fitting.many.rows import Widths, put, repeated, rows, take
 from quenched.fitting.progress import Watcher
 from quenched.problem import Problem
 
 _POINTS_AT_A_TIME = 32  # of one problem
 _VECTORS = 50  # as long as the posterior has numbers
+_HEAVY = 2**21  # bytes at a time that make a problem a heavy one
+_NARROW, _WIDEST = 32, 256  # lanes
 _MEMORY = 2**28  # bytes for evaluating the target, unless told otherwise
 
 
@@ -46,24 +48,21 @@ class Scene:
         assert self.problem.programs is not None  # functions on the host are fitted one by one
         return self.problem.programs
 
-    @property
-    def most(self) -> int:
-        """Problems at a time that memory allows."""
-        return max(1, min(WIDTHS[-1], int((self.problem.memory or _MEMORY) // self._bytes_each)))
-
     @cached_property
-    def _bytes_each(self) -> int:
-        """Of one lane: a few draws, and what a minimiser with a memory holds."""
+    def widths(self) -> Widths:
+        """Problems at a time: as many as memory allows; and where each is quick, not so few that compiling costs more."""
         problem, coupled = self.problem, self.family.coupled_coordinates(self.sizes)
         point = bytes_of_a_point(self.programs, problem.dim, problem.data, problem.hyper.free)
-        return _POINTS_AT_A_TIME * point + 8 * _VECTORS * problem.dim * (coupled + 3) // 2
+        each = _POINTS_AT_A_TIME * point + 8 * _VECTORS * problem.dim * (coupled + 3) // 2
+        most = min(_WIDEST, max(1, int((problem.memory or _MEMORY) // each)))
+        return Widths(1 if each > _HEAVY else min(_NARROW, self.n), most)
 
     def apply(self, index: np.ndarray, program: Callable, *inputs: Any) -> Any:
         """program(*inputs, data) for rows of inputs that go with the problems in `index`; answers with NumPy rows."""
         results: Any = None
         first = 0
         while first < len(index):
-            width = width_for(len(index) - first, self.most)
+            width = self.widths.fit(len(index) - first)
             places = np.minimum(np.arange(first, first + width), len(index) - 1)  # the last group is filled up
             found = jax.tree.map(np.asarray, program(*rows(inputs, places), take(self.data, jnp.asarray(index[places]))))
             if results is None:
@@ -79,7 +78,7 @@ class Scene:
             self.watch.say(f"{doing}: {n_ended} of {len(index)} problems")
             return self.stopped
 
-        return drive(work, index, inputs, self.data, self.most, stop)
+        return drive(work, index, inputs, self.data, self.widths, stop)
 
     @property
     def stopped(self) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 
 from quenched.draws import make, stream
 from quenched.families import Diagonal, Gaussian, factor_of_inverse
-from quenched.fitting.many.ascents import Plan, ascents
+from quenched.fitting.many.ascents import Limits, Plan, ascents
 from quenched.fitting.many.bound import Chunks, cut_up, judge
 from quenched.fitting.many.modes import Modes, expand, modes
 from quenched.fitting.many.rows import put, repeated, rows, stack
@@ -122,18 +122,11 @@ class Starters:
 
     def _short_fits(self, index: np.ndarray, broad: Gaussian, chunks: Chunks):
         scene, free = self.scene, self.scene.hyper.free[index]
-        plan = Plan(
-            scene.programs.evaluate,
-            scene.problem.form,
-            LBFGS(),
-            gradient_tolerance=SHORT_FIT_TOLERANCE,
-            max_evaluations=LONGEST_SHORT_FIT,
-            whiten_every=LONGEST_SHORT_FIT,
-            active=tuple(np.flatnonzero(without_correlations(rows(broad, 0), free.shape[1])).tolist()),
-            short=True,
-        )
+        moves = without_correlations(rows(broad, 0), free.shape[1]) > 0
+        limits = Limits(SHORT_FIT_TOLERANCE, LONGEST_SHORT_FIT, LONGEST_SHORT_FIT, moves, short=True)
+        plan = Plan(scene.programs.evaluate, scene.problem.form, LBFGS())
         inputs = (Coordinates(broad, free), rows(scene.hyper, index), self.starts.worth[index])
-        return scene.drive(ascents(plan, chunks, scene.problem.noise), index, inputs, "short fits")
+        return scene.drive(ascents(plan, limits, chunks, scene.problem.noise), index, inputs, "short fits")
 
     def _finite_everywhere(self, index: np.ndarray, chunks: Chunks) -> tuple[np.ndarray, Gaussian]:
         """One standard deviation for all, shrunk until the target and its gradient are finite at every draw."""
