@@ -1,6 +1,7 @@
 """Bayesian inference with frozen draws: the best Gaussian posterior, a bound on the log evidence, and a verdict."""
 
 from quenched.baselines import laplace
+from quenched.calibration import Calibration, calibrate
 from quenched.draws import Draws, antithetic, iid, matched, sobol
 from quenched.families import Blocks
 from quenched.fitting import Alternating, Joint, fit, fit_many
@@ -15,6 +16,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Alternating",
     "Blocks",
+    "Calibration",
     "Draws",
     "Fit",
     "FitError",
@@ -22,6 +24,7 @@ __all__ = [
     "Joint",
     "Status",
     "antithetic",
+    "calibrate",
     "fit",
     "fit_many",
     "from_value_and_grad",

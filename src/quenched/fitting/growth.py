@@ -24,6 +24,7 @@ from quenched.transforms import Space
 _SUSPECT = (Status.NO_ASCENT, Status.NOT_FINITE)
 _STARTS_WHEN_SUSPECT = 4
 CHECK_BATCH = 256  # check draws at a time
+NOWHERE = 1e-3  # standard deviation of the posterior of a fit that could not begin
 _SAME_OPTIMUM = 0.5  # posterior standard deviations, root mean square over coordinates
 
 
@@ -52,7 +53,7 @@ class Run:
         try:
             start = self._start(objective, point, resumed)
         except CannotStart as error:
-            broken = self.family.isotropic(point, np.full(problem.dim, 1e-3), space.sizes)
+            broken = self.family.isotropic(point, np.full(problem.dim, NOWHERE), space.sizes)
             return self._result(broken, problem.hyper, -np.inf, error.status, str(error))
         ascent = self._ascend(objective, start)
         if ascent.status in _SUSPECT and self.starts == 1 and resumed is None:

@@ -17,8 +17,8 @@ from quenched.families import Gaussian
 from quenched.objective import Coordinates, Slope, Totals, close, half_of_mirrored, nothing, totals_at
 from quenched.targets import Form, Hyper
 
-_CHUNK = 32  # draws of each problem at a time
-_CAPACITY = 64  # chunks that every program has room for
+_CHUNK = 16  # draws of each problem at a time: with 128 problems, their intermediates stay in the cache
+_CAPACITY = 128  # chunks that every program has room for
 
 
 class Chunks(NamedTuple):

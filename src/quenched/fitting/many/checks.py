@@ -16,8 +16,8 @@ from quenched.fitting.many.scene import Scene
 from quenched.objective import log_q
 from quenched.targets import Form, Hyper
 
-_CHUNK = 32
-_CAPACITY = 8  # chunks: the largest batch
+_CHUNK = 16
+_CAPACITY = 16  # chunks: the largest batch
 
 
 class Checks(NamedTuple):

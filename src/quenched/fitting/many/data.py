@@ -59,7 +59,9 @@ def read_starts(start: Any, transforms: Any, n: int, own_starts: bool):
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(start)]
     if not leaves or any(leaf.ndim == 0 or len(leaf) != n for leaf in leaves):
         shapes = [leaf.shape for leaf in leaves]
-        raise ValueError(f"start: with own_starts=True each of the {n} problems needs its own; the shapes are {shapes}.")
+        raise ValueError(
+            f"start: with own_starts=True each of the {n} problems needs its own; the shapes are {shapes}."
+        )
     described = [describe_space(jax.tree.map(lambda leaf: np.asarray(leaf)[i], start), transforms) for i in range(n)]  # noqa: B023
     return described[0][0], np.stack([point for _, point in described])
 

@@ -90,7 +90,9 @@ def _turn(second_order, form: Form, lanes: Newton, data: Any) -> Newton:
     direction, factored = _solve(precision, gradient[..., None], lanes.damping, lanes.factored)
     direction = direction[..., 0]
     curves_down = jax.lax.cond(
-        (lanes.damping > 0).any(), lambda: jnp.isfinite(jnp.linalg.cholesky(precision)).all(axis=(1, 2)), lambda: factored
+        (lanes.damping > 0).any(),
+        lambda: jnp.isfinite(jnp.linalg.cholesky(precision)).all(axis=(1, 2)),
+        lambda: factored,
     )
     concave = lanes.concave & (curves_down | (lanes.trials > 0))
     decrement = jnp.sum(gradient * direction, axis=1)

@@ -12,11 +12,11 @@ import jax
 import numpy as np
 
 from quenched.draws import Draws
-from quenched.fitting.growth import CHECK_BATCH, Run
+from quenched.fitting.growth import CHECK_BATCH, NOWHERE, Run
 from quenched.fitting.many.ascents import OUTCOMES, Limits, Plan, ascents
 from quenched.fitting.many.bound import Chunks, cut_up
 from quenched.fitting.many.checks import check_many
-from quenched.fitting.many.rows import put, repeated, rows, stack
+from quenched.fitting.many.rows import put, repeated, rows
 from quenched.fitting.many.scene import Scene
 from quenched.fitting.many.start import Starters
 from quenched.fitting.method import Joint
@@ -35,9 +35,8 @@ class Rounds:
     def __init__(self, scene: Scene, make_run: Callable[[], Run], draws: Draws, faults: dict[int, str]):
         self.scene, self.make_run, self.first = scene, make_run, draws
         self.template = make_run()
-        n, nothing = scene.n, np.full(scene.problem.dim, 1e-3)
-        isotropic = [scene.family.isotropic(point, nothing, scene.sizes) for point in scene.points]
-        self.posterior: Any = stack(isotropic)
+        n = scene.n
+        self.posterior: Any = scene.isotropic(np.arange(n), NOWHERE)
         self.hyper: Hyper = repeated(scene.problem.hyper, n)
         self.bound = np.full(n, -np.inf)
         self.status = np.full(n, Status.MAX_SECONDS, object)  # until they have been seen to
@@ -147,7 +146,9 @@ class Rounds:
                 return
             data = jax.tree.map(lambda leaf: leaf[place], self.scene.data)  # noqa: B023
             problem = dataclasses.replace(self.scene.problem, data=data)
-            fit = self.make_run().go(problem, problem.space, self.scene.points[place], self.first, None, self.scene.watch)
+            fit = self.make_run().go(
+                problem, problem.space, self.scene.points[place], self.first, None, self.scene.watch
+            )
             self.scene.interrupted = fit.status is Status.INTERRUPTED
             self.one_by_one[place] = fit
 
@@ -155,7 +156,9 @@ class Rounds:
         hyper = _described(self.scene, self.hyper)
         messages = [self.faults.get(i) or status.message for i, status in enumerate(self.status)]
         optima: dict[int, tuple[Optimum, ...]] = {}
-        checks = np.array([self.rounds[i][-1][2:4] if self.rounds[i] else (np.nan, np.nan) for i in range(self.scene.n)])
+        checks = np.array(
+            [self.rounds[i][-1][2:4] if self.rounds[i] else (np.nan, np.nan) for i in range(self.scene.n)]
+        )
         for place, fit in self.one_by_one.items():
             values = (fit.posterior.member, fit.bound, fit.n_draws, fit.n_evaluations, fit.n_objective_evaluations)
             own = (self.posterior, self.bound, self.n_draws, self.n_evaluations, self.n_objective_evaluations)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-_WIDTHS = (1, 2, 4, 8, 16, 32, 256)
+_WIDTHS = (1, 2, 4, 8, 16, 32, 128)
 
 
 def rows(tree: Any, index: np.ndarray) -> Any:

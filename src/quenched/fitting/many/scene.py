@@ -10,16 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.execute import Programs, bytes_of_a_point
-from quenched.families import Family
+from quenched.families import Family, Gaussian
 from quenched.fitting.many.lanes import Done, Work, drive
 from quenched.fitting.many.rows import Widths, put, repeated, rows, take
 from quenched.fitting.progress import Watcher
 from quenched.problem import Problem
 
-_POINTS_AT_A_TIME = 32  # of one problem
+_POINTS_AT_A_TIME = 16  # of one problem
 _VECTORS = 50  # as long as the posterior has numbers
-_HEAVY = 2**21  # bytes at a time that make a problem a heavy one
-_NARROW, _WIDEST = 32, 256  # lanes
+_HEAVY = 2**20  # bytes at a time that make a problem a heavy one
+_NARROW, _WIDEST = 32, 128  # lanes
 _MEMORY = 2**28  # bytes for evaluating the target, unless told otherwise
 
 
@@ -57,6 +57,13 @@ class Scene:
         most = min(_WIDEST, max(1, int((problem.memory or _MEMORY) // each)))
         return Widths(1 if each > _HEAVY else min(_NARROW, self.n), most)
 
+    def isotropic(self, index: np.ndarray, scale: float) -> Gaussian:
+        """Posteriors at the starts of these problems, with one standard deviation for all."""
+        spread = np.full(self.problem.dim, scale)
+        at_zero = repeated(self.family.isotropic(np.zeros(self.problem.dim), spread, self.sizes), len(index))
+        moved = jax.vmap(lambda member, shift: member.shifted(shift))(at_zero, self.points[index])
+        return jax.tree.map(np.array, moved)  # copies, which may be overwritten
+
     def apply(self, index: np.ndarray, program: Callable, *inputs: Any) -> Any:
         """program(*inputs, data) for rows of inputs that go with the problems in `index`; answers with NumPy rows."""
         results: Any = None
@@ -64,7 +71,9 @@ class Scene:
         while first < len(index):
             width = self.widths.fit(len(index) - first)
             places = np.minimum(np.arange(first, first + width), len(index) - 1)  # the last group is filled up
-            found = jax.tree.map(np.asarray, program(*rows(inputs, places), take(self.data, jnp.asarray(index[places]))))
+            found = jax.tree.map(
+                np.asarray, program(*rows(inputs, places), take(self.data, jnp.asarray(index[places])))
+            )
             if results is None:
                 results = jax.tree.map(lambda leaf: np.zeros((len(index), *leaf.shape[1:]), leaf.dtype), found)
             put(results, places, found)

@@ -46,7 +46,7 @@ class Starters:
         n, dim = scene.n, scene.problem.dim
         grouped = scene.family.groups(scene.sizes) is not None
         self.starts = Starts(
-            posterior=self._isotropic(np.arange(n), 1.0),
+            posterior=scene.isotropic(np.arange(n), 1.0),
             hyper=repeated(scene.problem.hyper, n),
             worth=np.full(n, -np.inf),
             factor=np.zeros((n, dim, dim)) if grouped and dim <= MAX_HESSIAN_DIM else None,
@@ -130,7 +130,7 @@ class Starters:
 
     def _finite_everywhere(self, index: np.ndarray, chunks: Chunks) -> tuple[np.ndarray, Gaussian]:
         """One standard deviation for all, shrunk until the target and its gradient are finite at every draw."""
-        scene, broad = self.scene, self._isotropic(index, 1.0)
+        scene, broad = self.scene, self.scene.isotropic(index, 1.0)
         program = partial(judge, scene.programs.evaluate, scene.problem.form, chunks)
         fine, scale = np.zeros(len(index), bool), 1.0
         for _ in range(MAX_SHRINKS):
@@ -141,12 +141,8 @@ class Starters:
             if fine.all():
                 break
             scale /= 4.0
-            put(broad, np.flatnonzero(~fine), self._isotropic(index[~fine], scale))
+            put(broad, np.flatnonzero(~fine), scene.isotropic(index[~fine], scale))
         return index[fine], rows(broad, fine)
-
-    def _isotropic(self, index: np.ndarray, scale: float) -> Gaussian:
-        spread, sizes = np.full(self.scene.problem.dim, scale), self.scene.sizes
-        return stack([self.scene.family.isotropic(point, spread, sizes) for point in self.scene.points[index]])
 
 
 def _one(found: Modes, index: int) -> Mode:
