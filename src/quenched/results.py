@@ -93,7 +93,7 @@ class Fits:
             n_evaluations=int(self.n_evaluations[index]),
             n_objective_evaluations=int(self.n_objective_evaluations[index]),
             seconds=self.seconds / len(self),  # its share
-            history=History(Round(int(n), *bounds, int(work)) for n, *bounds, work in rounds),
+            history=History(Round(int(row[0]), row[1], row[2], row[3], int(row[4])) for row in rounds),
             settings=self.settings,
             optima=self.optima.get(index, ()),
         )
@@ -101,12 +101,17 @@ class Fits:
     def _some(self, places: np.ndarray) -> "Fits":
         rows = lambda tree: jax.tree.map(lambda leaf: leaf[places], tree)
         return Fits(
-            rows(self.member),
-            self.space,
-            rows(self.hyper),
-            *(array[places] for array in (self.bound, self.check_bound, self.check_error, self.status)),
-            tuple(self.message[place] for place in places),
-            *(array[places] for array in (self.n_draws, self.n_evaluations, self.n_objective_evaluations)),
+            member=rows(self.member),
+            space=self.space,
+            hyper=rows(self.hyper),
+            bound=self.bound[places],
+            check_bound=self.check_bound[places],
+            check_error=self.check_error[places],
+            status=self.status[places],
+            message=tuple(self.message[place] for place in places),
+            n_draws=self.n_draws[places],
+            n_evaluations=self.n_evaluations[places],
+            n_objective_evaluations=self.n_objective_evaluations[places],
             seconds=self.seconds * len(places) / max(len(self), 1),
             rounds=self.rounds[places],
             settings=self.settings,

@@ -47,7 +47,7 @@ def check_many(
     open_, error = np.arange(len(problems)), np.full(len(problems), np.inf)
     while seen < n and len(open_):
         fresh = random.standard_normal((min(batch, n - seen), scene.problem.dim))
-        ratios = _ratios_of(scene, problems[open_], *rows((posterior, hyper), open_), fresh)
+        ratios = _ratios_of(scene, problems[open_], rows(posterior, open_), rows(hyper, open_), fresh)
         mean[open_], squares[open_] = _joined(seen, mean[open_], squares[open_], ratios)
         seen += len(fresh)
         error[open_] = np.sqrt(squares[open_] / max(seen - 1, 1) / seen)

@@ -10,7 +10,7 @@ import numpy as np
 _WIDTHS = (1, 2, 4, 8, 16, 32, 128)
 
 
-def rows(tree: Any, index: np.ndarray) -> Any:
+def rows(tree: Any, index: np.ndarray | int) -> Any:
     """These problems of a tree of NumPy arrays."""
     return jax.tree.map(lambda leaf: leaf[index], tree)
 
