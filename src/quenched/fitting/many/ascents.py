@@ -89,7 +89,9 @@ def _begin(plan: Plan, coordinates: Coordinates, hyper: Hyper, rival: Array) -> 
             running=jnp.asarray(True),
         )
 
-    return jax.vmap(one)(coordinates, hyper, rival)
+    # Types that are not weak: a program would be compiled twice, for the first turns and for those after.
+    firm = lambda leaf: jnp.asarray(leaf, leaf.dtype)
+    return jax.tree.map(firm, jax.vmap(one)(coordinates, hyper, rival))
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
