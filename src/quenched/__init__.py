@@ -1,10 +1,12 @@
 """Bayesian inference with frozen draws: the best Gaussian posterior, a bound on the log evidence, and a verdict."""
 
 from quenched.baselines import laplace
+from quenched.calibration import Calibration, calibrate
 from quenched.draws import Draws, antithetic, iid, matched, sobol
 from quenched.families import Blocks
-from quenched.fitting import Alternating, Joint, fit
+from quenched.fitting import Alternating, Joint, fit, fit_many
 from quenched.result import Fit, FitError, Status
+from quenched.results import Fits
 from quenched.storage import load
 from quenched.targets import from_value_and_grad, regression, with_gaussian_prior
 from quenched.transforms import interval, ordered, positive, real, simplex
@@ -14,13 +16,17 @@ __version__ = "0.1.0"
 __all__ = [
     "Alternating",
     "Blocks",
+    "Calibration",
     "Draws",
     "Fit",
     "FitError",
+    "Fits",
     "Joint",
     "Status",
     "antithetic",
+    "calibrate",
     "fit",
+    "fit_many",
     "from_value_and_grad",
     "iid",
     "interval",

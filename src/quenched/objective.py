@@ -76,7 +76,7 @@ class Objective:
         self.n = draws.n
         self.executor = problem.executor(draws.n)
         self.chunks = list(cut(draws.points, self.executor.chunk))
-        self.half = _half_of_mirrored(draws.points) if len(self.chunks) == 1 else None
+        self.half = half_of_mirrored(draws.points) if len(self.chunks) == 1 else None
         self.n_evaluations = 0
 
     def slope(
@@ -138,7 +138,7 @@ def place_mirrored(posterior: Gaussian, half: Array) -> Array:
     return jnp.concatenate([points, 2.0 * posterior.mean - points])
 
 
-def _half_of_mirrored(points: np.ndarray) -> Array | None:
+def half_of_mirrored(points: np.ndarray) -> Array | None:
     """The first half of draws whose second half is its negative."""
     half = len(points) // 2
     return points[:half] if len(points) % 2 == 0 and np.array_equal(points[:half], -points[half:]) else None
@@ -185,13 +185,18 @@ read = jax.jit(Coordinates.read)
 @partial(jax.jit, static_argnums=(0, 1, 2))
 def all_at_once(evaluate, form, profile, coordinates, vector, z, counts, data, n, hyper) -> tuple[Slope, Totals]:
     """The same four programs as one, when all draws fit into one chunk of a traced target."""
-    posterior, free = coordinates.read(vector)
+    totals = totals_at(evaluate, *coordinates.read(vector), z, counts, data)
+    return close(form, profile, coordinates, vector, totals, n, hyper), totals
+
+
+def totals_at(evaluate, posterior: Gaussian, free: Array, z: Array, counts: Array, data: Any) -> Totals:
+    """Totals of a traced target over one chunk of draws; half as many draws as counts stand for their mirror images too."""
     mirrored = len(z) < len(counts)
     points, pull = jax.vjp(lambda member: place_mirrored(member, z) if mirrored else place(member, z), posterior)
     evaluation = evaluate(points, counts, data, free)
-    (of_posterior,) = pull(evaluation.gradients)
-    totals = Totals(jnp.sum(evaluation.values), of_posterior, evaluation.free_gradient)
-    return close(form, profile, coordinates, vector, totals, n, hyper), totals
+    (of_posterior,) = pull(jnp.where(counts[:, None] > 0, evaluation.gradients, 0.0))
+    value = jnp.sum(jnp.where(counts > 0, evaluation.values, 0.0))
+    return Totals(value, of_posterior, evaluation.free_gradient)
 
 
 def nothing(posterior: Gaussian, free: Array) -> Totals:
@@ -208,6 +213,11 @@ def log_ratios(problem: Problem, posterior: Gaussian, hyper: Hyper, z: np.ndarra
         used = counts > 0
         values.append(np.asarray(executor.values(points, problem.data, hyper.free))[used])
         priors.append(np.asarray(problem.form.log_prior(points, hyper))[used])
-    log_p = float(problem.form.offset(hyper)) + float(problem.form.weight(hyper)) * np.concatenate(values)
-    log_q = -0.5 * np.sum(z**2, axis=1) - 0.5 * problem.dim * LOG_TWO_PI - float(posterior.log_determinant())
-    return log_p + np.concatenate(priors) - log_q
+    weight, offset = float(problem.form.weight(hyper)), float(problem.form.offset(hyper))
+    log_p = offset + weight * np.concatenate(values) + np.concatenate(priors)
+    return log_p - log_q(z, float(posterior.log_determinant()))
+
+
+def log_q(z: Array, log_determinant: Array | float) -> Array:
+    """The log density of a posterior at its own draws."""
+    return -0.5 * (z**2).sum(axis=-1) - 0.5 * z.shape[-1] * LOG_TWO_PI - log_determinant

@@ -86,11 +86,11 @@ class Optimum(NamedTuple):
 
 
 class FitError(RuntimeError):
-    """A fit that went wrong. `fit` holds whatever was reached."""
+    """A fit that went wrong. `fit` holds whatever was reached; when there were many, `fits` holds all."""
 
-    def __init__(self, message: str, fit: "Fit"):
+    def __init__(self, message: str, fit: "Fit", fits: Any = None):
         super().__init__(message)
-        self.fit = fit
+        self.fit, self.fits = fit, fits
 
 
 class Origin(NamedTuple):
@@ -347,10 +347,10 @@ def _all_to_natural(space: Space, vectors: Any) -> Parameters:
     return jax.vmap(space.to_natural)(vectors)
 
 
-def natural_draws(dim: int) -> np.ndarray:
-    """Draws for expectations under a posterior that need no evaluation of its target."""
+def moment_draws(dim: int) -> Draws:
+    """The draws by which moments in natural units are taken."""
     n = int(np.clip(_NATURAL_NUMBERS // dim, 64, _NATURAL_DRAWS) // 2 * 2)
-    return make("matched" if 2 * dim <= n else "antithetic", n, dim, 0).points
+    return make("matched" if 2 * dim <= n else "antithetic", n, dim, 0)
 
 
 def natural_moments(posterior: Posterior, space: Space) -> tuple[Parameters, Parameters]:
@@ -358,7 +358,7 @@ def natural_moments(posterior: Posterior, space: Space) -> tuple[Parameters, Par
     means, sds = space.unravel(posterior.mean), space.unravel(np.sqrt(posterior.variance))
     if not space.constrained:
         return means, sds
-    natural = to_natural(space, posterior.transform(natural_draws(posterior.dim)))
+    natural = to_natural(space, posterior.transform(moment_draws(posterior.dim).points))
     chosen = []
     for leaf, mean, sd, values in zip(
         space.leaves, jax.tree.leaves(means), jax.tree.leaves(sds), jax.tree.leaves(natural), strict=True

@@ -1,4 +1,4 @@
-"""Save and load fits: one `.npz` file of plain arrays and one JSON text, no pickle, readable without this library."""
+"""Save and load one fit or many: one `.npz` file of plain arrays and one JSON text, no pickle, readable without this library."""
 
 import dataclasses
 import json
@@ -14,29 +14,26 @@ import numpy as np
 
 from quenched.families import BlocksGaussian, DiagonalGaussian, FullGaussian, Gaussian
 from quenched.result import Fit, History, Optimum, Posterior, Round, Status
+from quenched.results import Fits
 from quenched.transforms import Leaf, Space, Transform, interval, ordered, positive, real, simplex
 
 _FORMAT = 1
 _TRANSFORMS = {"Real": real, "Positive": positive, "Ordered": ordered, "Simplex": simplex}
+_ROWS = (*("bound", "check_bound", "check_error", "n_draws", "n_evaluations", "n_objective_evaluations", "rounds"),)
 _NUMBERS = ("bound", "check_bound", "check_error", "n_draws", "n_evaluations", "n_objective_evaluations", "seconds")
 
 
-def save(fit: Fit, path: str | Path) -> Path:
-    """Write a fit. The file appears whole or not at all."""
+def save(fit: Fit | Fits, path: str | Path) -> Path:
+    """Write a fit, or many. The file appears whole or not at all."""
     path = Path(path)
     arrays: dict[str, np.ndarray] = {}
     text = {
         "format": _FORMAT,
-        "posterior": _write_member(fit.posterior.member, arrays),
         "structure": _write_tree(jax.tree.unflatten(fit.space.structure, range(len(fit.space.leaves)))),
         "leaves": [_write_leaf(leaf) for leaf in fit.space.leaves],
         "hyper": _write_arrays(fit.hyper, "hyper", arrays),
-        "numbers": {name: getattr(fit, name) for name in _NUMBERS},
-        "status": str(fit.status),
-        "message": fit.message,
-        "history": [list(entry) for entry in fit.history],
-        "optima": [[optimum.bound, optimum.mean.tolist(), optimum.n_starts] for optimum in fit.optima],
         "settings": fit.settings,
+        **(_write_many(fit, arrays) if isinstance(fit, Fits) else _write_one(fit, arrays)),
     }
     arrays["fit.json"] = np.array(json.dumps(text))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,8 +50,39 @@ def save(fit: Fit, path: str | Path) -> Path:
     return path
 
 
-def load(path: str | Path) -> Fit:
-    """Read a saved fit.
+def _write_one(fit: Fit, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    return {
+        "posterior": _write_member(fit.posterior.member, arrays),
+        "numbers": {name: getattr(fit, name) for name in _NUMBERS},
+        "status": str(fit.status),
+        "message": fit.message,
+        "history": [list(entry) for entry in fit.history],
+        "optima": _write_optima(fit.optima),
+    }
+
+
+def _write_many(fits: Fits, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    arrays.update({f"fits.{name}": getattr(fits, name) for name in _ROWS})
+    return {
+        "many": True,
+        "posterior": _write_member(fits.member, arrays),
+        "seconds": fits.seconds,
+        "status": [str(status) for status in fits.status],
+        "message": list(fits.message),
+        "optima": {str(index): _write_optima(optima) for index, optima in fits.optima.items()},
+    }
+
+
+def _write_optima(optima: tuple[Optimum, ...]) -> list:
+    return [[optimum.bound, optimum.mean.tolist(), optimum.n_starts] for optimum in optima]
+
+
+def _read_optima(text: list) -> tuple[Optimum, ...]:
+    return tuple(Optimum(bound, np.array(mean), n) for bound, mean, n in text)
+
+
+def load(path: str | Path) -> Any:
+    """Read what was saved: a `Fit`, or `Fits`.
 
     Raises
     ------
@@ -80,16 +108,29 @@ def load(path: str | Path) -> Fit:
     return fit
 
 
-def _read_fit(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> Fit:
+def _read_fit(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> Fit | Fits:
     structure = jax.tree.structure(_read_tree(text["structure"]))
+    space = Space(structure, tuple(_read_leaf(leaf) for leaf in text["leaves"]))
+    if text.get("many"):
+        return Fits(
+            member=jax.tree.map(np.asarray, _read_member(text["posterior"], arrays)),
+            space=space,
+            hyper=_read_arrays(text["hyper"], arrays),
+            seconds=text["seconds"],
+            status=np.array([Status(status) for status in text["status"]], object),
+            message=tuple(text["message"]),
+            settings=text["settings"],
+            optima={int(index): _read_optima(optima) for index, optima in text["optima"].items()},
+            **{name: arrays[f"fits.{name}"] for name in _ROWS},
+        )
     return Fit(
         posterior=Posterior(_read_member(text["posterior"], arrays)),
-        space=Space(structure, tuple(_read_leaf(leaf) for leaf in text["leaves"])),
+        space=space,
         hyper=_read_arrays(text["hyper"], arrays),
         status=Status(text["status"]),
         message=text["message"],
         history=History(Round(*entry) for entry in text["history"]),
-        optima=tuple(Optimum(bound, np.array(mean), n) for bound, mean, n in text["optima"]),
+        optima=_read_optima(text["optima"]),
         settings=text["settings"],
         **text["numbers"],
     )

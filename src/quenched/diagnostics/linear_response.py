@@ -16,7 +16,7 @@ from jax.flatten_util import ravel_pytree
 
 from quenched.diagnostics.conjugate_gradients import solve
 from quenched.diagnostics.curvature import Curvature
-from quenched.result import natural_draws
+from quenched.result import moment_draws
 from quenched.transforms import Parameters, Space
 
 _TOLERANCE = 1e-4  # of the solution; variances are right to its square
@@ -71,7 +71,7 @@ class LinearResponse:
     def _respond(self, function: Callable[[Any], Any]) -> tuple[np.ndarray, np.ndarray]:
         """E[f] and its linear-response covariance, f a vector-valued function of real-line vectors."""
         with jax.enable_x64(True):
-            here, z = self._curvature.coordinates, natural_draws(self._space.dim)
+            here, z = self._curvature.coordinates, moment_draws(self._space.dim).points
             pad = np.zeros(here.size - self._curvature.size)
 
             @jax.jit

@@ -78,6 +78,11 @@ class Traced(Executor):
         return 1 + 2 * dim  # a Hessian-vector product is about two gradients
 
 
+def bytes_of_a_point(programs: Programs, dim: int, data: Any, free: Array) -> int:
+    """At the most, for value and gradient at one point."""
+    return bytes_per_point(programs.gradient_of_one, np.zeros(dim), data, free) + 3 * 8 * dim
+
+
 def points_that_fit(programs: Programs, dim: int, data: Any, free: Array, memory: float) -> int:
     """How many points may be evaluated at a time so that their intermediates stay below `memory` bytes.
 
@@ -86,7 +91,7 @@ def points_that_fit(programs: Programs, dim: int, data: Any, free: Array, memory
     ValueError
         When not even one fits.
     """
-    one = bytes_per_point(programs.gradient_of_one, np.zeros(dim), data, free) + 3 * 8 * dim
+    one = bytes_of_a_point(programs, dim, data, free)
     if memory < one:
         raise ValueError(
             f"memory: one draw needs up to {one:.3g} bytes besides the optimiser's arrays, and {memory:.3g} are left; "

@@ -2,6 +2,7 @@
 
 from quenched.fitting.ascent import Ascent, ascend
 from quenched.fitting.attachment import attach
+from quenched.fitting.many import fit_many
 from quenched.fitting.method import Alternating, Joint, Method
 from quenched.fitting.mode import Mode, Search
 from quenched.fitting.progress import Watcher
@@ -19,5 +20,6 @@ __all__ = [
     "ascend",
     "attach",
     "fit",
+    "fit_many",
     "quiet_blas",
 ]

@@ -11,9 +11,10 @@ import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from quenched.arrays import Array
 from quenched.families import Gaussian
-from quenched.objective import Coordinates, Objective, Slope, Totals, read
-from quenched.optimise import Minimiser, State
+from quenched.objective import Coordinates, Objective, Totals, read
+from quenched.optimise import Minimiser, State, namespace
 from quenched.result import Status
 from quenched.targets import Hyper
 
@@ -77,7 +78,8 @@ class _Climber:
             slope = objective.close(here, trial, totals, self.hyper, profile=self.profile)
         if np.isfinite(slope.bound) and not np.isfinite(slope.gradient).all():
             self.broken = np.flatnonzero(~np.isfinite(totals.of_posterior.mean))
-        self.state = raise_bound(self.minimiser, before, slope, self.active)
+        bound, gradient = np.asarray(slope.bound), np.asarray(slope.gradient)[self.active]
+        self.state = raise_bound(self.minimiser, before, bound, gradient)
         accepted = not before.started or self.state.n_steps > before.n_steps
         if accepted:
             self.hyper, self.totals = slope.hyper, totals
@@ -108,10 +110,10 @@ class _Climber:
         return posterior, self.hyper._replace(free=free)
 
 
-def raise_bound(minimiser: Minimiser, state: State, slope: Slope, active) -> State:
+def raise_bound(minimiser: Minimiser, state: State, bound: Array, gradient: Array) -> State:
     """Tell a minimiser of a bound that is to be raised: the one place where the sign changes."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a trial may be anything; it is judged there
-        return minimiser.step(state, -np.asarray(slope.bound), -np.asarray(slope.gradient)[active])
+        return minimiser.step(state, -bound, -gradient)
 
 
 def ascend(
@@ -189,12 +191,17 @@ def _outcome(climber: _Climber, tolerance: float, noise: float) -> Status | None
     bound, steepness = climber.bound, climber.steepness
     if not np.isfinite(bound):
         return Status.NOT_FINITE
-    # A gradient cannot be made smaller than the square root of the function's rounding error.
-    rounding = noise * max(abs(bound), 1.0)
-    if steepness <= max(tolerance, float(np.sqrt(rounding))):
+    if at_the_top(np.asarray(bound), np.asarray(steepness), climber.state.stalled, tolerance, noise):
         return Status.CONVERGED
-    if climber.state.stalled:
-        # In whitened coordinates half the squared gradient is about the nats still to be gained.
-        negligible = 0.5 * steepness**2 <= max(1e-6, 100.0 * rounding)
-        return Status.CONVERGED if negligible else Status.NO_ASCENT
-    return None
+    return Status.NO_ASCENT if climber.state.stalled else None
+
+
+def at_the_top(bound: Array, steepness: Array, stalled: Array, tolerance: float, noise: Array | float) -> Array:
+    """Whether there is nothing left to gain. Takes arrays of NumPy or JAX."""
+    xp = namespace(bound)
+    # A gradient cannot be made smaller than the square root of the function's rounding error.
+    rounding = noise * xp.maximum(abs(bound), 1.0)
+    flat = steepness <= xp.maximum(tolerance, xp.sqrt(rounding))
+    # In whitened coordinates half the squared gradient is about the nats still to be gained.
+    negligible = 0.5 * steepness**2 <= xp.maximum(1e-6, 100.0 * rounding)
+    return flat | (stalled & negligible)

@@ -12,7 +12,7 @@ from quenched.draws import Draws
 from quenched.families import Family, Gaussian
 from quenched.fitting.ascent import Ascent, Interrupted
 from quenched.fitting.method import Method
-from quenched.fitting.monitor import check
+from quenched.fitting.monitor import check, clear, too_few
 from quenched.fitting.start import CannotStart, Start, Starter
 from quenched.objective import Objective
 from quenched.problem import Problem
@@ -23,7 +23,8 @@ from quenched.transforms import Space
 
 _SUSPECT = (Status.NO_ASCENT, Status.NOT_FINITE)
 _STARTS_WHEN_SUSPECT = 4
-_CHECK_BATCH = 256  # check draws at a time
+CHECK_BATCH = 256  # check draws at a time
+NOWHERE = 1e-3  # standard deviation of the posterior of a fit that could not begin
 _SAME_OPTIMUM = 0.5  # posterior standard deviations, root mean square over coordinates
 
 
@@ -52,7 +53,7 @@ class Run:
         try:
             start = self._start(objective, point, resumed)
         except CannotStart as error:
-            broken = self.family.isotropic(point, np.full(problem.dim, 1e-3), space.sizes)
+            broken = self.family.isotropic(point, np.full(problem.dim, NOWHERE), space.sizes)
             return self._result(broken, problem.hyper, -np.inf, error.status, str(error))
         ascent = self._ascend(objective, start)
         if ascent.status in _SUSPECT and self.starts == 1 and resumed is None:
@@ -147,14 +148,12 @@ class Run:
         usual = 5 * self.draws.n
 
         def decided(check_bound: float, error: float, n: int) -> bool:
-            gap = abs(bound - check_bound)
-            clear = gap + 2.0 * error <= self.tolerance or gap - 2.0 * error > self.tolerance
-            return clear or (n >= usual and not self.may_grow)
+            return clear(bound - check_bound, error, self.tolerance) or (n >= usual and not self.may_grow)
 
         n, judge = 4 * usual if self.may_grow else usual, decided
         if self.n_check is not None:
             n, judge = self.n_check, lambda *seen: False
-        seen = check(self.problem, posterior, hyper, n, self.seed, min(self.draws.n, _CHECK_BATCH), judge)
+        seen = check(self.problem, posterior, hyper, n, self.seed, min(self.draws.n, CHECK_BATCH), judge)
         self.rounds.append(Round(self.draws.n, bound, seen.bound, seen.error, n_evaluations))
 
     @property
@@ -163,7 +162,7 @@ class Run:
 
     def _too_few(self) -> bool:
         last = self.rounds[-1]
-        return abs(last.bound - last.check_bound) + 2.0 * last.check_error > self.tolerance
+        return too_few(last.bound - last.check_bound, last.check_error, self.tolerance)
 
     def _of(self, ascent: Ascent) -> Fit:
         message = " ".join(part for part in (ascent.status.message, ascent.note) if part)
@@ -186,11 +185,12 @@ class Run:
             seconds=self.watch.seconds,
             history=History(self.rounds),
             optima=self.optima,
-            settings=self._settings(),
+            settings=self.settings(),
             origin=Origin(self.problem, jax.tree.map(np.asarray, hyper), self.draws),
         )
 
-    def _settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
+        """What the result remembers of how it was made."""
         return {
             "draws": self.draws.kind,
             "draws_seed": self.draws.seed,

@@ -10,11 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from quenched.arrays import Array
 from quenched.families import LOG_TWO_PI, NewtonSolver, factor_of_inverse, inverse
 from quenched.problem import Problem
-from quenched.targets import Hyper, Moments
+from quenched.targets import Form, Hyper, Moments
 
-_MAX_TRIALS = 30  # of one step, raising the damping each time
+MAX_TRIALS = 30  # of one step, raising the damping each time
+MAX_STEPS = 30
+MODE_TOLERANCE = 1e-3  # nats that a further step would gain
 
 
 class Mode(NamedTuple):
@@ -36,14 +39,26 @@ class Mode(NamedTuple):
 class Expansion(NamedTuple):
     """The target's function to second order at a point."""
 
-    point: np.ndarray
-    value: float
-    gradient: np.ndarray
-    hessian: np.ndarray
+    point: Array
+    value: Array
+    gradient: Array
+    hessian: Array
 
     @property
     def finite(self) -> bool:
         return bool(np.isfinite(self.value) and np.isfinite(self.gradient).all() and np.isfinite(self.hessian).all())
+
+
+def log_joint(form: Form, at: Expansion, hyper: Hyper) -> tuple[Array, Array, Array]:
+    """Value, gradient and negative Hessian of the log joint. Takes arrays of NumPy or JAX."""
+    weight = form.weight(hyper)
+    value = form.offset(hyper) + weight * at.value
+    prior = form.prior(hyper)
+    if prior is None:
+        return value, weight * at.gradient, -weight * at.hessian
+    mean, precision = prior
+    value = value + form.log_prior(at.point[None], hyper)[0]
+    return value, weight * at.gradient - precision @ (at.point - mean), precision - weight * at.hessian
 
 
 class Search:
@@ -60,15 +75,8 @@ class Search:
 
     def joint(self, at: Expansion, hyper: Hyper) -> tuple[float, np.ndarray, np.ndarray]:
         """Value, gradient and negative Hessian of the log joint."""
-        form = self.problem.form
-        weight = float(form.weight(hyper))
-        value = float(form.offset(hyper)) + weight * at.value
-        prior = form.prior(hyper)
-        if prior is None:
-            return value, weight * at.gradient, -weight * at.hessian
-        mean, precision = prior
-        value += float(form.log_prior(at.point[None], hyper)[0])
-        return value, weight * at.gradient - precision @ (at.point - mean), precision - weight * at.hessian
+        value, gradient, precision = log_joint(self.problem.form, at, hyper)
+        return float(value), np.asarray(gradient), np.asarray(precision)
 
     def renewed(self, at: Expansion, hyper: Hyper) -> Hyper:
         """Closed-form precisions under the Laplace approximation at a point."""
@@ -85,8 +93,8 @@ def find_mode(
     start: Expansion,
     hyper: Hyper,
     *,
-    max_steps: int = 30,
-    tolerance: float = 1e-3,
+    max_steps: int = MAX_STEPS,
+    tolerance: float = MODE_TOLERANCE,
     expired: Callable[[], bool] = lambda: False,
 ) -> Mode:
     """Climb from `start` until the Newton decrement is below `tolerance` nats and the precisions have settled.
@@ -101,7 +109,7 @@ def find_mode(
         steps += 1
         at = at if ahead is None else ahead
         new = search.renewed(at, hyper)
-        converged = ahead is None and _settled(new, hyper)
+        converged = ahead is None and bool(settled(new, hyper))
         hyper = new
     value, _, precision = search.joint(at, hyper)
     return Mode(at.point, precision, value, hyper, converged, concave and damping == 0.0)
@@ -111,7 +119,7 @@ def _step(search: Search, at: Expansion, hyper: Hyper, damping: float, tolerance
     """One damped Newton step; None when there is nothing left to gain."""
     value, gradient, precision = search.joint(at, hyper)
     solver = NewtonSolver(precision)
-    for _ in range(_MAX_TRIALS):
+    for _ in range(MAX_TRIALS):
         direction = solver.solve(gradient, damping)
         decrement = float(gradient @ direction)
         if decrement < tolerance:
@@ -132,6 +140,8 @@ def _curves_down(precision: np.ndarray) -> bool:
     return True
 
 
-def _settled(new: Hyper, old: Hyper) -> bool:
+def settled(new: Hyper, old: Hyper) -> Array:
+    """Whether a step has left the precisions where they were."""
     pairs = ((new.prior_precision, old.prior_precision), (new.noise_precision, old.noise_precision))
-    return all(abs(float(a) - float(b)) <= 0.05 * abs(float(b)) for a, b in pairs)
+    prior, noise = (abs(a - b) <= 0.05 * abs(b) for a, b in pairs)
+    return prior & noise

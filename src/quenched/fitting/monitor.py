@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from quenched.arrays import Array
 from quenched.draws import stream
 from quenched.families import Gaussian
 from quenched.objective import log_ratios
@@ -19,6 +20,16 @@ class Check(NamedTuple):
 
     bound: float
     error: float
+
+
+def clear(gap: Array, error: Array, tolerance: float) -> Array:
+    """Whether a check is precise enough to say on which side of the tolerance the gap is."""
+    return (abs(gap) + 2.0 * error <= tolerance) | (abs(gap) - 2.0 * error > tolerance)
+
+
+def too_few(gap: Array, error: Array, tolerance: float) -> Array:
+    """Whether the draws have not been shown to suffice."""
+    return abs(gap) + 2.0 * error > tolerance
 
 
 def check(

@@ -12,6 +12,8 @@ from quenched.fitting.method import Method
 from quenched.targets import EntropyForm, Form, Target, log_density
 from quenched.transforms import leaf_name
 
+_FEWEST_DRAWS = 64
+
 
 def read_target(function: Any) -> Target:
     if isinstance(function, Target):
@@ -56,6 +58,19 @@ def read_draws(draws: Any, family: Family, form: Form, sizes: tuple[int, ...], s
         raise ValueError(f"draws have {draws.dim} coordinates, but the parameters have {dim} on the real line.")
     _refuse_unbounded(draws, family, form, sizes)
     return draws
+
+
+def first_draws(coupled: int) -> int:
+    """How many draws a fit begins with."""
+    return max(_FEWEST_DRAWS, 4 * coupled)
+
+
+def read_max_draws(max_draws: Any, coupled: int) -> int:
+    return max(2048, 16 * coupled) if max_draws is None else whole_number("max_draws", max_draws, 2)
+
+
+def read_tolerance(tolerance: Any, dim: int) -> float:
+    return max(0.02, 0.01 * dim) if tolerance is None else positive_number("tolerance", tolerance)
 
 
 def _refuse_unbounded(draws: Draws, family: Family, form: Form, sizes: tuple[int, ...]) -> None:
@@ -122,8 +137,8 @@ def positive_number(name: str, value: Any) -> float:
     return float(value)
 
 
-def refuse_unknown(unknown: dict[str, Any], known: list[str]) -> None:
+def refuse_unknown(unknown: dict[str, Any], known: list[str], function: str = "fit") -> None:
     for name in unknown:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"; did you mean {near[0]}?" if near else f"; the options are {', '.join(known)}."
-        raise ValueError(f"{name}: fit has no such option{hint}")
+        raise ValueError(f"{name}: {function} has no such option{hint}")

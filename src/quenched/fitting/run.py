@@ -20,8 +20,6 @@ from quenched.result import Fit, FitError, Status
 from quenched.targets import Target
 from quenched.transforms import describe_space
 
-_FEWEST_DRAWS = 64
-
 
 def fit(
     log_density: Callable[..., Any] | Target,
@@ -126,7 +124,7 @@ def fit(
             space, point = resumed.space, resumed.posterior.mean
             hyper = own_hyper(resumed, target) if hyper is None else hyper
         coupled = run.family.coupled_coordinates(space.sizes)
-        default = max(_FEWEST_DRAWS, 4 * coupled)
+        default = options.first_draws(coupled)
         if resumed is not None:
             default = max(2 * coupled, resumed.n_draws + resumed.n_draws % 2)
         form = target.make_form(space.dim)
@@ -139,10 +137,8 @@ def fit(
                 "prior in the directions that no draw sees.",
                 stacklevel=2,
             )
-        run.tolerance = (
-            max(0.02, 0.01 * space.dim) if tolerance is None else options.positive_number("tolerance", tolerance)
-        )
-        limit = max(2048, 16 * coupled) if max_draws is None else options.whole_number("max_draws", max_draws, 2)
+        run.tolerance = options.read_tolerance(tolerance, space.dim)
+        limit = options.read_max_draws(max_draws, coupled)
         run.max_draws = first.n if draws is not None else limit
         while (
             memory is not None

@@ -13,11 +13,12 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from quenched.arrays import Array
 from quenched.draws import make, stream
 from quenched.families import Diagonal, Family, Gaussian
 from quenched.fitting.ascent import Watch, ascend
 from quenched.fitting.blame import blame_draws, blame_start
-from quenched.fitting.mode import Mode, Search, find_mode
+from quenched.fitting.mode import MAX_STEPS, MODE_TOLERANCE, Mode, Search, find_mode
 from quenched.objective import Objective, Totals
 from quenched.optimise import LBFGS
 from quenched.problem import SMALL_CHUNK, Problem
@@ -26,8 +27,10 @@ from quenched.targets import Hyper
 
 MAX_HESSIAN_DIM = 1500  # beyond, a dense Hessian costs more than it gives
 _SHORT_FIT = 20  # evaluations of a short fit
-_LONGEST_SHORT_FIT = 60  # of one that is still rising and may win
-_MAX_SHRINKS = 12
+LOOK_BACK = _SHORT_FIT // 2
+LONGEST_SHORT_FIT = 60  # of one that is still rising and may win
+SHORT_FIT_TOLERANCE = 1e-2  # of its gradient
+MAX_SHRINKS = 12
 
 
 class Start(NamedTuple):
@@ -78,12 +81,12 @@ class Starter:
         by_mode = self.at_mode(mode)
         if self.expired():
             return by_mode
-        if mode.concave and mode.converged and _worth(by_mode) > mode.evidence() - 0.05 * self.problem.dim - 0.1:
+        if to_be_trusted(mode, _worth(by_mode)):
             return by_mode
         best = max(by_mode, self.judged(*self._short_fit(point, _worth(by_mode))), key=_worth)
         return best if np.isfinite(_worth(best)) else self.plain(point, 1.0)
 
-    def mode(self, point: np.ndarray, *, tolerance: float = 1e-3, max_steps: int = 30) -> Mode:
+    def mode(self, point: np.ndarray, *, tolerance: float = MODE_TOLERANCE, max_steps: int = MAX_STEPS) -> Mode:
         """The mode near a point, at which the target must be finite."""
         first = self.search.expand(point, 0.1 * np.maximum(np.abs(point), 1.0), self.problem.hyper)
         if not (np.isfinite(first.value) and np.isfinite(first.gradient).all()):
@@ -133,11 +136,11 @@ class Starter:
             broad,
             problem.hyper,
             LBFGS(),
-            gradient_tolerance=1e-2,
-            max_evaluations=_LONGEST_SHORT_FIT,
-            whiten_every=_LONGEST_SHORT_FIT,
+            gradient_tolerance=SHORT_FIT_TOLERANCE,
+            max_evaluations=LONGEST_SHORT_FIT,
+            whiten_every=LONGEST_SHORT_FIT,
             watch=_while_promising(rival, problem.dim, self.expired),
-            active=_without_correlations(broad, problem.hyper.free.size),
+            active=without_correlations(broad, problem.hyper.free.size),
         )
         self.n_short += objective.n_evaluations
         return ascent.posterior, ascent.hyper
@@ -145,7 +148,7 @@ class Starter:
     def _finite_everywhere(self, objective: Objective, point: np.ndarray, scale: float) -> Gaussian:
         """One standard deviation for all, shrunk until the target and its gradient are finite at every draw."""
         hyper = self.problem.hyper
-        for _ in range(_MAX_SHRINKS):
+        for _ in range(MAX_SHRINKS):
             spread = np.full(self.problem.dim, scale)
             posterior = self.family.isotropic(point, spread, self.problem.space.sizes)
             totals = objective.totals(posterior, hyper.free)
@@ -153,6 +156,11 @@ class Starter:
                 return posterior
             scale /= 4.0
         raise CannotStart(blame_draws(self.problem, posterior, objective))
+
+
+def to_be_trusted(mode: Mode, worth: float) -> bool:
+    """Whether the bound at a mode shows that there was nothing to be fooled by."""
+    return mode.concave and mode.converged and worth > mode.evidence() - 0.05 * len(mode.point) - 0.1
 
 
 def _worth(start: Start) -> float:
@@ -169,16 +177,20 @@ def _while_promising(rival: float, dim: int, expired: Callable[[], bool]) -> Wat
         bounds.append(bound)
         if expired():
             return Status.MAX_SECONDS
-        if len(bounds) < _SHORT_FIT:
-            hopeless = len(bounds) >= _SHORT_FIT // 2 and bound < rival - 5.0 * dim - 50.0
-            return Status.MAX_EVALUATIONS if hopeless else None
-        rising = bound - bounds[-_SHORT_FIT // 2] > 0.5
-        return None if rising and bound > rival - 0.5 * dim - 5.0 else Status.MAX_EVALUATIONS
+        earlier = bounds[-min(LOOK_BACK, len(bounds))]
+        return Status.MAX_EVALUATIONS if gives_up(len(bounds), bound, earlier, rival, dim) else None
 
     return watch
 
 
-def _without_correlations(posterior: Gaussian, n_free: int) -> np.ndarray:
+def gives_up(n: Array, bound: Array, earlier: Array, rival: Array, dim: int) -> Array:
+    """Whether a short fit ends after `n` evaluations; `earlier` is its bound `LOOK_BACK` evaluations ago."""
+    hopeless = (n >= LOOK_BACK) & (bound < rival - 5.0 * dim - 50.0)
+    fading = (bound - earlier <= 0.5) | (bound <= rival - 0.5 * dim - 5.0)
+    return (n < _SHORT_FIT) & hopeless | (n >= _SHORT_FIT) & fading
+
+
+def without_correlations(posterior: Gaussian, n_free: int) -> np.ndarray:
     """Zero for the coordinates of a triangular scale below its diagonal, one for all others."""
 
     def mark(path, leaf):

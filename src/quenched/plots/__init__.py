@@ -5,6 +5,7 @@ from quenched.plots.corner import plot_corner
 from quenched.plots.figure import plot_fit
 from quenched.plots.marginals import plot_marginals
 from quenched.plots.monitor import plot_monitor
+from quenched.plots.ranks import plot_ranks
 from quenched.plots.spectra import plot_spectra
 
-__all__ = ["new_figure", "plot_corner", "plot_fit", "plot_marginals", "plot_monitor", "plot_spectra"]
+__all__ = ["new_figure", "plot_corner", "plot_fit", "plot_marginals", "plot_monitor", "plot_ranks", "plot_spectra"]

@@ -136,7 +136,7 @@ class ExactKLForm(Form):
         return Hyper(hyper.free, prior, noise)
 
     def prior(self, hyper):
-        return np.zeros(self.dim), float(hyper.prior_precision) * np.eye(self.dim)
+        return np.zeros(self.dim), hyper.prior_precision * np.eye(self.dim)
 
 
 class GaussianPriorForm(Form):

@@ -1,0 +1,85 @@
+"""The bound of many problems on one set of draws, in one program whatever their number.
+
+Draws are evaluated in chunks of a fixed size, and how many chunks there are is a number, not a shape: draws that have
+doubled need no new compilation.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from quenched.arrays import Array
+from quenched.draws import Draws
+from quenched.families import Gaussian
+from quenched.objective import Coordinates, Slope, Totals, close, half_of_mirrored, nothing, totals_at
+from quenched.targets import Form, Hyper
+
+_CHUNK = 16  # draws of each problem at a time: with 128 problems, their intermediates stay in the cache
+_CAPACITY = 128  # chunks that every program has room for
+
+
+class Chunks(NamedTuple):
+    """A set of draws, cut up."""
+
+    z: Array  # (capacity, chunk, dim), or half a chunk of draws that stand for their mirror images too
+    counts: Array  # (capacity, chunk): zero for draws that only fill up
+    used: Array  # number of chunks
+    n: Array  # number of draws
+
+
+def cut_up(draws: Draws, first: int) -> Chunks:
+    """Cut draws that have grown from `first`: the size of a chunk does not change while they grow."""
+    half = half_of_mirrored(draws.points)
+    times = 1 if half is None else 2
+    points = draws.points if half is None else half
+    begun = first // times
+    size = -(-begun // -(-begun * times // _CHUNK))
+    used = -(-len(points) // size)
+    capacity = max(_CAPACITY, 1 << (used - 1).bit_length())
+    filled = np.zeros((capacity * size, draws.dim))
+    filled[: len(points)] = points
+    counts = np.tile((np.arange(capacity * size) < len(points)).astype(float).reshape(capacity, size), times)
+    shape = (capacity, size, draws.dim)
+    return Chunks(filled.reshape(shape), counts, np.asarray(used), np.asarray(float(draws.n)))
+
+
+def total(evaluate, posterior: Gaussian, free: Array, data: Any, chunks: Chunks) -> Totals:
+    """Totals of one problem over all its draws."""
+
+    def add(index, so_far):
+        more = totals_at(evaluate, posterior, free, chunks.z[index], chunks.counts[index], data)
+        return jax.tree.map(jnp.add, so_far, more)
+
+    return jax.lax.fori_loop(0, chunks.used, add, jax.tree.map(jnp.asarray, nothing(posterior, free)))
+
+
+def slope(
+    evaluate, form: Form, coordinates: Coordinates, vector: Array, hyper: Hyper, data: Any, chunks: Chunks
+) -> tuple[Slope, Totals]:
+    """The bound of one problem, its gradient, and the totals they were made of."""
+    totals = total(evaluate, *coordinates.read(vector), data, chunks)
+    return close(form, True, coordinates, vector, totals, chunks.n, hyper), totals
+
+
+class Judged(NamedTuple):
+    """What posteriors are worth."""
+
+    bound: Array
+    hyper: Hyper
+    finite: Array  # the target and its gradient are finite at every draw
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def judge(evaluate, form: Form, chunks: Chunks, posterior: Gaussian, hyper: Hyper, data: Any) -> Judged:
+    """The bounds of many posteriors, each at its best precisions."""
+
+    def one(posterior, hyper, data):
+        coordinates = Coordinates(posterior, hyper.free)
+        here, totals = slope(evaluate, form, coordinates, jnp.zeros(coordinates.size), hyper, data, chunks)
+        finite = jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(totals)]).all()
+        return Judged(here.bound, here.hyper, finite)
+
+    return jax.vmap(one)(posterior, hyper, data)

@@ -1,0 +1,61 @@
+"""Pytrees whose leaves have the problems along their first axis."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+_WIDTHS = (1, 2, 4, 8, 16, 32, 128)
+
+
+def rows(tree: Any, index: np.ndarray | int) -> Any:
+    """These problems of a tree of NumPy arrays."""
+    return jax.tree.map(lambda leaf: leaf[index], tree)
+
+
+def stack(trees: Sequence[Any]) -> Any:
+    """One tree of many."""
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
+
+
+def put(tree: Any, index: np.ndarray, values: Any) -> None:
+    """Overwrite these problems, in place."""
+
+    def write(leaf, value):
+        leaf[index] = value
+
+    jax.tree.map(write, tree, values)
+
+
+def repeated(tree: Any, n: int) -> Any:
+    """The same for n problems, each with its own copy."""
+    return jax.tree.map(lambda leaf: np.repeat(np.asarray(leaf)[None], n, axis=0), tree)
+
+
+def where(condition: jax.Array, yes: Any, no: Any) -> Any:
+    """Problem by problem, the one tree or the other."""
+
+    def choose(a, b):
+        return jnp.where(condition.reshape(-1, *(1,) * (a.ndim - 1)), a, b)
+
+    return jax.tree.map(choose, yes, no)
+
+
+@jax.jit
+def take(tree: Any, index: jax.Array) -> Any:
+    """These problems of a tree on the device, in one program."""
+    return jax.tree.map(lambda leaf: leaf[index], tree)
+
+
+class Widths(NamedTuple):
+    """How many problems may be taken at a time. There are few widths, since each is compiled for itself."""
+
+    least: int
+    most: int
+
+    def fit(self, n: int) -> int:
+        """The narrowest into which n problems go, or the widest there is."""
+        allowed = [min(self.least, self.most), *(w for w in _WIDTHS if self.least < w <= self.most)]
+        return next((width for width in allowed if width >= n), allowed[-1])

@@ -1,0 +1,249 @@
+"""`Fits`: many fits of one log density, each with its own outcome, kept as arrays with the problems along the first axis."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from quenched.families import Gaussian
+from quenched.result import Fit, History, Optimum, Origin, Posterior, Round, Status, moment_draws
+from quenched.transforms import Parameters, Space, real
+
+_AT_A_TIME = 16  # posteriors whose moments are taken by draws
+_NAMED = 8  # problems that the summary names
+
+
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """Many fits. `fits[i]` is a `Fit`; a slice, a list or a mask of them are `Fits` again.
+
+    Attributes
+    ----------
+    member
+        The Gaussians, their arrays stacked.
+    hyper
+        Learned hyperparameters, stacked; None if there are none.
+    bound, check_bound, check_error
+        In nats, one each.
+    status
+        One `Status` each; `fits.status == "converged"` is a mask.
+    message
+        What happened, in words.
+    seconds
+        For all together.
+    rounds
+        Array (problem, round, field of `Round`), NaN where a fit needed no such round.
+    settings
+        What all were fitted with.
+    optima
+        Of the few problems where several starts were tried.
+    """
+
+    member: Gaussian = field(repr=False)
+    space: Space = field(repr=False)
+    hyper: Any = field(repr=False)
+    bound: np.ndarray
+    check_bound: np.ndarray = field(repr=False)
+    check_error: np.ndarray = field(repr=False)
+    status: np.ndarray = field(repr=False)
+    message: tuple[str, ...] = field(repr=False)
+    n_draws: np.ndarray = field(repr=False)
+    n_evaluations: np.ndarray = field(repr=False)
+    n_objective_evaluations: np.ndarray = field(repr=False)
+    seconds: float
+    rounds: np.ndarray = field(repr=False)
+    settings: dict[str, Any] = field(repr=False)
+    optima: dict[int, tuple[Optimum, ...]] = field(repr=False, default_factory=dict)
+    origin: Origin | None = field(repr=False, default=None)  # of all, in rows; None after loading
+
+    def __len__(self) -> int:
+        return len(self.bound)
+
+    def __iter__(self) -> Iterator[Fit]:
+        return (self._one(index) for index in range(len(self)))
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+            if not -len(self) <= key < len(self):
+                raise IndexError(f"index {key}: there are {len(self)} fits.")
+            return self._one(int(key) % len(self))
+        places = np.arange(len(self))[key]
+        if places.ndim != 1:
+            raise IndexError(f"index {key!r}: give a whole number, a slice, a list of numbers or a mask.")
+        return self._some(places)
+
+    def _one(self, index: int) -> Fit:
+        rounds = self.rounds[index]
+        rounds = rounds[~np.isnan(rounds[:, 0])].tolist()
+        origin = self._origin(index)
+        return Fit(
+            posterior=Posterior(jax.tree.map(lambda leaf: leaf[index], self.member)),
+            space=self.space,
+            hyper=jax.tree.map(lambda leaf: leaf[index], self.hyper),
+            bound=float(self.bound[index]),
+            check_bound=float(self.check_bound[index]),
+            check_error=float(self.check_error[index]),
+            status=self.status[index],
+            message=self.message[index],
+            n_draws=int(self.n_draws[index]),
+            n_evaluations=int(self.n_evaluations[index]),
+            n_objective_evaluations=int(self.n_objective_evaluations[index]),
+            seconds=self.seconds / len(self),  # its share
+            history=History(Round(int(row[0]), row[1], row[2], row[3], int(row[4])) for row in rounds),
+            settings=self.settings,
+            optima=self.optima.get(index, ()),
+            origin=None if origin is None else origin._replace(draws=origin.draws.grow(int(self.n_draws[index]))),
+        )
+
+    def _origin(self, places: Any) -> Origin | None:
+        """What these were made from: a number, or an array of them."""
+        if self.origin is None:
+            return None
+        problem, hyper, draws = self.origin
+        data, hyper = jax.tree.map(lambda leaf: leaf[places], (problem.data, hyper))
+        return Origin(replace(problem, data=data), hyper, draws)
+
+    def _some(self, places: np.ndarray) -> "Fits":
+        rows = lambda tree: jax.tree.map(lambda leaf: leaf[places], tree)
+        return Fits(
+            member=rows(self.member),
+            space=self.space,
+            hyper=rows(self.hyper),
+            bound=self.bound[places],
+            check_bound=self.check_bound[places],
+            check_error=self.check_error[places],
+            status=self.status[places],
+            message=tuple(self.message[place] for place in places),
+            n_draws=self.n_draws[places],
+            n_evaluations=self.n_evaluations[places],
+            n_objective_evaluations=self.n_objective_evaluations[places],
+            seconds=self.seconds * len(places) / max(len(self), 1),
+            rounds=self.rounds[places],
+            settings=self.settings,
+            optima={new: self.optima[old] for new, old in enumerate(places.tolist()) if old in self.optima},
+            origin=self._origin(places),
+        )
+
+    @property
+    def converged(self) -> np.ndarray:
+        """Mask of the fits whose bound is at its highest on their draws."""
+        return self.status == Status.CONVERGED
+
+    @property
+    def gap(self) -> np.ndarray:
+        """How optimistic each bound is, in nats."""
+        with np.errstate(invalid="ignore"):
+            return self.bound - self.check_bound
+
+    @property
+    def draws_suffice(self) -> np.ndarray:
+        """Mask of the fits whose bound agrees with its check to the tolerance, beyond doubt."""
+        return abs(self.gap) + 2.0 * self.check_error <= self.settings["tolerance"]
+
+    @property
+    def failed(self) -> np.ndarray:
+        """Mask of the fits whose numbers went wrong: their posteriors mean nothing."""
+        return (self.status == Status.NOT_FINITE) | (self.status == Status.NO_ASCENT)
+
+    @cached_property
+    def _natural_moments(self) -> tuple[Parameters, Parameters]:
+        return natural_moments_of_many(self.member, self.space)
+
+    @property
+    def mean(self) -> Parameters:
+        """Posterior means in natural units: a pytree like `start` with the problems along the first axis."""
+        return self._natural_moments[0]
+
+    @property
+    def sd(self) -> Parameters:
+        """Posterior standard deviations in natural units, likewise."""
+        return self._natural_moments[1]
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Of the raveled vectors on the real line, (problem, dim, dim)."""
+        with jax.enable_x64(True):
+            return np.asarray(jax.vmap(lambda member: member.covariance)(self.member))
+
+    def table(self) -> dict[str, np.ndarray]:
+        """Columns of equal length, one row per problem: `pandas.DataFrame(fits.table())` is a data frame."""
+        columns: dict[str, np.ndarray] = {"status": np.array([str(status) for status in self.status])}
+        for name in ("bound", "check_bound", "check_error", "gap", "n_draws", "n_evaluations"):
+            columns[name] = getattr(self, name)
+        for leaf, mean, sd in zip(self.space.leaves, jax.tree.leaves(self.mean), jax.tree.leaves(self.sd), strict=True):
+            for index in np.ndindex(leaf.shape):
+                name = leaf.name + (f"[{','.join(map(str, index))}]" if index else "")
+                columns[f"{name}.mean"], columns[f"{name}.sd"] = mean[:, *index], sd[:, *index]
+        return columns
+
+    @property
+    def verdict(self) -> str:
+        """In words a person can act on."""
+        n, good = len(self), self.converged
+        words = [f"{int(good.sum())} of {n} fits converged."]
+        words.append(f"The draws suffice for {int((good & self.draws_suffice).sum())} of them.")
+        for status, count in Counter(self.status[~good].tolist()).items():
+            which = np.flatnonzero(self.status == status)
+            named = ", ".join(map(str, which[:_NAMED])) + (", ..." if len(which) > _NAMED else "")
+            words.append(f"{count} {status} (problem {named}): {self.message[which[0]]}")
+        return " ".join(words)
+
+    def summary(self) -> str:
+        """The counts, the work, and the spread of the bounds."""
+        gaps = abs(self.gap[self.converged & np.isfinite(self.gap)])
+        lines = [
+            self.verdict,
+            "",
+            f"largest gap  {gaps.max():.4f} nats (tolerance {self.settings['tolerance']:.2g})" if gaps.size else "",
+            f"draws        {_counted(self.n_draws)} {self.settings['draws']}",
+            f"work         {int(self.n_evaluations.sum())} gradient evaluations, {self.seconds:.2f} s",
+        ]
+        return "\n".join(line for index, line in enumerate(lines) if line or index == 1)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def save(self, path: str | Path) -> Path:
+        """Write to an `.npz` file of plain arrays and JSON; `quenched.load` reads it."""
+        from quenched.storage import save
+
+        return save(self, path)
+
+
+def _counted(numbers: np.ndarray) -> str:
+    values, counts = np.unique(numbers, return_counts=True)
+    return ", ".join(f"{value} ({count} fits)" for value, count in zip(values, counts, strict=True))
+
+
+def natural_moments_of_many(member: Gaussian, space: Space) -> tuple[Parameters, Parameters]:
+    """As `natural_moments`, for a stack of posteriors."""
+    with jax.enable_x64(True):
+        means, sds = jax.tree.map(np.asarray, _real_moments(space, member))
+        if not space.constrained:
+            return means, sds
+        draws = moment_draws(space.dim).points
+        by_draws = jax.tree.map(np.asarray, _moments_by_draws(space, member, draws))
+    mark = jax.tree.unflatten(space.structure, [leaf.transform == real for leaf in space.leaves])
+    pick = lambda index, exact: jax.tree.map(lambda free, a, b: a if free else b, mark, exact, by_draws[index])
+    return pick(0, means), pick(1, sds)
+
+
+@jax.jit
+def _real_moments(space: Space, member: Gaussian) -> tuple[Parameters, Parameters]:
+    one = lambda each: (space.unravel(each.mean), space.unravel(jnp.sqrt(each.variance())))
+    return jax.vmap(one)(member)
+
+
+@jax.jit
+def _moments_by_draws(space: Space, member: Gaussian, draws: jax.Array) -> tuple[Parameters, Parameters]:
+    def one(each):
+        natural = jax.vmap(space.to_natural)(each.transform(draws))
+        return jax.tree.map(lambda v: v.mean(axis=0), natural), jax.tree.map(lambda v: v.std(axis=0), natural)
+
+    return jax.lax.map(one, member, batch_size=_AT_A_TIME)

@@ -1,0 +1,319 @@
+"""Many fits at once: each is what `fit` would have found alone, and no failure spoils another."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import problems
+import quenched as qd
+from registry import halves
+
+SCHOOLS = problems.PROBLEMS["eight_schools"]
+SAME = 1e-6  # nats, and posterior standard deviations
+
+
+def several(name: str, n: int):
+    """Data sets like that of a problem: rows are shuffled, labels redrawn, numbers shaken."""
+    problem, generator = problems.PROBLEMS[name], np.random.default_rng(7)
+    if name == "eight_schools":
+        spread = np.sqrt(problems.SCHOOLS["errors"] ** 2 + 100.0)
+        effects = 5.0 + spread * generator.standard_normal((n, 8))
+        return {"effects": effects, "errors": np.tile(problems.SCHOOLS["errors"], (n, 1))}
+    if "features" in problem.data:
+        picked = [
+            generator.integers(len(problem.data["features"]), size=len(problem.data["features"])) for _ in range(n)
+        ]
+        return {key: np.stack([value[rows] for rows in picked]) for key, value in problem.data.items()}
+    shaken = lambda leaf: leaf * generator.uniform(0.9, 1.2, (n, *np.shape(leaf)))
+    return jax.tree.map(shaken, problem.data)
+
+
+def alone(name: str, data, index: int, **options) -> qd.Fit:
+    return problems.PROBLEMS[name].fit(data=jax.tree.map(lambda leaf: leaf[index], data), throw=False, **options)
+
+
+def together(name: str, data, **options) -> qd.Fits:
+    problem = problems.PROBLEMS[name]
+    settings = {"transforms": problem.transforms, "progress": False, **options}
+    return qd.fit_many(problem.log_density, problem.start, data, **settings)
+
+
+def assert_same(one: qd.Fit, other: qd.Fit) -> None:
+    assert one.status == other.status
+    assert one.n_draws == other.n_draws
+    assert one.bound == pytest.approx(other.bound, abs=SAME)
+    assert one.check_bound == pytest.approx(other.check_bound, abs=SAME)
+    assert one.check_error == pytest.approx(other.check_error, abs=SAME)
+    away = other.posterior.member.standardise(one.posterior.mean[None])[0]
+    np.testing.assert_allclose(away, 0.0, atol=SAME)
+    ratio = np.linalg.solve(other.posterior.scale, one.posterior.scale)
+    np.testing.assert_allclose(ratio, np.eye(len(ratio)), atol=SAME)
+    np.testing.assert_array_equal(one.history.n_draws, other.history.n_draws)
+
+
+@pytest.mark.parametrize("name", ["poisson", "funnel", "constrained", "eight_schools"])
+def test_each_is_what_fit_finds_alone(name):
+    """Also for those that need a short fit first (eight schools) and those whose draws grow (funnel)."""
+    data = several(name, 3)
+    fits = together(name, data)
+    assert len(fits) == 3
+    for index, fit in enumerate(fits):
+        assert_same(fit, alone(name, data, index))
+
+
+@pytest.mark.parametrize("family", ["diagonal", halves(5)], ids=["diagonal", "blocks"])
+def test_families_that_leave_out_correlations(family):
+    data = several("logistic(5)", 3)
+    fits = together("logistic(5)", data, family=family)
+    for index, fit in enumerate(fits):
+        assert_same(fit, alone("logistic(5)", data, index, family=family))
+
+
+@pytest.mark.parametrize("draws", [qd.iid(50, 2), 20], ids=["iid", "matched"])
+def test_fixed_draws_and_a_fixed_number_of_check_draws(draws):
+    data = several("poisson", 3)
+    options = {"draws": draws, "check": 70, "seed": 3}
+    for index, fit in enumerate(together("poisson", data, **options)):
+        assert fit.n_draws == getattr(draws, "n", draws)
+        assert_same(fit, alone("poisson", data, index, **options))
+
+
+def with_location(w, data, hyper):
+    return -0.5 * jnp.sum((w - hyper["centre"]) ** 2) + jnp.sum(data * w - jnp.exp(w)) - 0.5 * hyper["centre"] ** 2
+
+
+def test_hyperparameters_are_learned_for_each():
+    data = np.random.default_rng(0).poisson(3.0, (4, 3)).astype(float)
+    options = {"hyper": {"centre": 0.0}, "progress": False}
+    fits = qd.fit_many(with_location, np.zeros(3), data, **options)
+    assert fits.hyper["centre"].shape == (4,)
+    for index, fit in enumerate(fits):
+        other = qd.fit(with_location, np.zeros(3), data=data[index], **options)
+        assert fit.hyper["centre"] == pytest.approx(other.hyper["centre"], abs=1e-5)
+        assert fit.bound == pytest.approx(other.bound, abs=SAME)
+
+
+def line(w, x):
+    return w[0] + w[1] * x
+
+
+def test_regressions_learn_the_precisions_of_each():
+    generator = np.random.default_rng(1)
+    x = np.tile(np.linspace(0.0, 1.0, 15), (3, 1))
+    y = 1.0 + x + np.array([[0.1], [0.3], [1.0]]) * generator.standard_normal((3, 15))
+    fits = qd.fit_many(qd.regression(line, x[0], y[0]), np.zeros(2), (x, y), progress=False)
+    for index, fit in enumerate(fits):
+        other = qd.fit(qd.regression(line, x[index], y[index]), np.zeros(2), progress=False)
+        assert_same(fit, other)
+        for name in ("prior_precision", "noise_precision"):
+            assert fit.hyper[name] == pytest.approx(other.hyper[name], rel=1e-5)
+    assert np.all(np.diff(fits.hyper["noise_precision"]) < 0)
+
+
+def test_a_problem_may_have_its_own_start():
+    """Two peaks: each start climbs the one it is next to."""
+    data = {"centre": np.tile(np.array([8.0, 0.0]), (2, 1))}
+    starts = np.array([[-9.0, 0.1], [9.0, 0.1]])
+    fits = qd.fit_many(problems.two_peaks, starts, data, own_starts=True, progress=False)
+    for index, fit in enumerate(fits):
+        assert_same(
+            fit, qd.fit(problems.two_peaks, starts[index], data={"centre": data["centre"][index]}, progress=False)
+        )
+
+
+# More problems than lanes, and problems that fail.
+
+
+def skewed(w, data):
+    return jnp.sum(data["y"] * (data["x"] @ w) - jnp.exp(data["x"] @ w)) - 0.5 * jnp.sum(w**2)
+
+
+def counts(n: int, dim: int = 2):
+    generator = np.random.default_rng(4)
+    return {"x": generator.standard_normal((n, 12, dim)), "y": generator.poisson(2.0, (n, 12)).astype(float)}
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """300 problems, of which four are spoilt in three ways."""
+    data = counts(300)
+    data["y"][7, 3] = np.nan
+    data["x"][[100, 299]] = np.inf
+    data["y"][250] = 1e300
+    with pytest.warns(UserWarning, match="4 of 300 fits failed; the first is problem 7: data: y has 1 NaN") as caught:
+        fits = qd.fit_many(skewed, np.zeros(2), data, progress=False)
+    assert len(caught) == 1
+    return data, fits
+
+
+def test_bad_data_spoil_no_other_fit(crowd):
+    data, fits = crowd
+    bad = [7, 100, 250, 299]
+    np.testing.assert_array_equal(np.flatnonzero(fits.failed), bad)
+    np.testing.assert_array_equal(np.flatnonzero(~fits.converged), bad)
+    for index in (0, 6, 8, 99, 128, 251, 298):
+        one = jax.tree.map(lambda leaf: leaf[index], data)  # noqa: B023
+        assert_same(fits[index], qd.fit(skewed, np.zeros(2), data=one, progress=False))
+
+
+def test_a_failure_says_what_fit_says(crowd):
+    data, fits = crowd
+    assert fits[7].status is qd.Status.NOT_FINITE
+    assert "first at index (3,)" in fits[7].message
+    alone = qd.fit(skewed, np.zeros(2), data=jax.tree.map(lambda leaf: leaf[100], data), throw=False, progress=False)
+    assert fits[100].message == alone.message
+    assert "296 of 300 fits converged" in fits.verdict
+    assert "4 not_finite (problem 7, 100, 250, 299)" in fits.verdict
+
+
+def test_throwing_gives_all_the_others_too():
+    data = counts(3)
+    data["y"][1] = np.nan
+    with pytest.raises(qd.FitError, match="1 of 3 fits failed; the first is problem 1") as raised:
+        qd.fit_many(skewed, np.zeros(2), data, throw=True, progress=False)
+    assert raised.value.fit.status is qd.Status.NOT_FINITE
+    assert list(raised.value.fits.converged) == [True, False, True]
+
+
+def test_when_all_are_bad_nothing_is_computed():
+    data = counts(3)
+    data["y"][:] = np.nan
+    with pytest.warns(UserWarning, match="3 of 3 fits failed"):
+        fits = qd.fit_many(skewed, np.zeros(2), data, progress=False)
+    assert fits.failed.all()
+    assert fits.n_evaluations.sum() == 0
+
+
+def test_time_that_is_up_is_a_status_of_its_own():
+    fits = qd.fit_many(skewed, np.zeros(2), counts(3), max_seconds=1e-9, progress=False)
+    assert set(fits.status) == {qd.Status.MAX_SECONDS}
+    assert not fits.failed.any()
+    assert "max_seconds" in fits[0].message
+
+
+def test_growth_ends_at_max_draws():
+    data = several("funnel", 3)
+    fits = together("funnel", data, max_draws=128, tolerance=1e-6)
+    assert set(fits.n_draws) == {128}
+    assert fits.converged.all()
+    assert not fits.draws_suffice.any()
+
+
+def test_little_memory_changes_nothing(crowd):
+    data, fits = crowd
+    some = jax.tree.map(lambda leaf: leaf[:3], data)
+    narrow = qd.fit_many(skewed, np.zeros(2), some, memory=50_000, progress=False)
+    np.testing.assert_allclose(narrow.bound, fits.bound[:3], atol=1e-10)
+
+
+def test_functions_on_the_host_are_fitted_one_by_one():
+    def function(w, data):
+        return -0.5 * float(np.sum((w - data) ** 2)), data - w
+
+    fits = qd.fit_many(
+        qd.from_value_and_grad(function), np.zeros(2), np.array([[1.0, 2.0], [3.0, 4.0]]), progress=False
+    )
+    np.testing.assert_allclose(fits.mean, [[1.0, 2.0], [3.0, 4.0]], atol=1e-6)
+
+
+# The result.
+
+
+def test_the_result_is_a_sequence_of_fits(crowd):
+    _, fits = crowd
+    assert isinstance(fits[0], qd.Fit)
+    assert fits[-1].message == fits[299].message
+    some = fits[fits.converged]
+    assert isinstance(some, qd.Fits)
+    assert len(some) == 296
+    assert some.converged.all()
+    np.testing.assert_array_equal(fits[5:9].bound, fits.bound[5:9])
+    assert fits[[9, 5]][1].bound == fits[5].bound
+    assert [fit.bound for fit in fits[:3]] == list(fits.bound[:3])
+    with pytest.raises(IndexError, match="index 300: there are 300 fits"):
+        fits[300]
+    np.testing.assert_array_equal(fits.status == "converged", fits.converged)
+
+
+def test_moments_are_those_of_the_single_fits():
+    fits = together("constrained", several("constrained", 3))
+    for name in ("rate", "share", "parts", "knots"):
+        for index, fit in enumerate(fits):
+            np.testing.assert_allclose(fits.mean[name][index], fit.mean[name], rtol=1e-10)
+            np.testing.assert_allclose(fits.sd[name][index], fit.sd[name], rtol=1e-10)
+    np.testing.assert_allclose(fits.covariance[1], fits[1].covariance, rtol=1e-12)
+
+
+def test_the_table_has_one_row_per_problem():
+    fits = together("eight_schools", several("eight_schools", 3))
+    table = fits.table()
+    assert {"status", "bound", "gap", "mu.mean", "tau.sd", "theta[7].mean"} <= set(table)
+    assert {len(column) for column in table.values()} == {3}
+    assert table["theta[7].mean"][1] == fits[1].mean["theta"][7]
+    assert "3 of 3 fits converged" in str(fits)
+
+
+@pytest.mark.parametrize("family", ["full", "diagonal", halves(5)], ids=["full", "diagonal", "blocks"])
+def test_saved_and_loaded_they_are_the_same(tmp_path, family):
+    data = several("logistic(5)", 3)
+    data["labels"][1] = np.nan
+    with pytest.warns(UserWarning, match="1 of 3"):
+        fits = together("logistic(5)", data, family=family)
+    loaded = qd.load(fits.save(tmp_path / "fits.npz"))
+    assert isinstance(loaded, qd.Fits)
+    for name in ("bound", "check_bound", "status", "rounds", "n_draws"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(fits, name))
+    assert loaded.message == fits.message
+    assert loaded.settings == fits.settings
+    assert_same(loaded[2], fits[2])
+    assert str(loaded) == str(fits)
+
+
+# Misuse, and what is compiled.
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ((), "data: there are none"),
+        ({"x": np.zeros((2, 3)), "y": np.zeros((3, 3))}, "data: x has 2 problems along its first axis, y has 3"),
+        ({"x": np.zeros((2, 3)), "y": np.asarray(1.0)}, "data: y is a single number"),
+        (np.zeros((0, 3)), "no problems at all"),
+        (np.array([["a"], ["b"]]), "data: data has dtype"),
+    ],
+)
+def test_data_that_cannot_be_problems_are_refused(data, message):
+    with pytest.raises(ValueError, match=message):
+        qd.fit_many(lambda w, data: -jnp.sum(w**2), np.zeros(2), data, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": qd.Alternating()}, "many fits are raised with quenched.Joint"),
+        ({"own_starts": True}, "start: with own_starts=True each of the 3 problems needs its own"),
+        ({"tolerence": 1.0}, "tolerence: fit_many has no such option; did you mean tolerance?"),
+        ({"draws": 2}, "draws=2: matched draws come in pairs"),
+        ({"check": 1}, "check=1"),
+    ],
+)
+def test_misuse_is_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        qd.fit_many(skewed, np.zeros(2), counts(3), progress=False, **options)
+
+
+def test_one_trace_serves_all_problems_and_the_next_call():
+    class Model:
+        traces = 0
+
+        def __call__(self, w, data):
+            self.traces += 1
+            return skewed(w, data)
+
+    model = Model()
+    first = qd.fit_many(model, np.zeros(2), counts(5), progress=False)
+    assert model.traces == 1
+    second = qd.fit_many(model, np.zeros(2), jax.tree.map(lambda leaf: leaf[::-1], counts(5)), progress=False)
+    assert model.traces == 1
+    np.testing.assert_allclose(second.bound, first.bound[::-1], atol=1e-9)
