@@ -317,3 +317,12 @@ def test_one_trace_serves_all_problems_and_the_next_call():
     second = qd.fit_many(model, np.zeros(2), jax.tree.map(lambda leaf: leaf[::-1], counts(5)), progress=False)
     assert model.traces == 1
     np.testing.assert_allclose(second.bound, first.bound[::-1], atol=1e-9)
+
+
+def test_one_of_many_is_diagnosed_as_if_it_were_alone():
+    data = several("poisson", 3)
+    chosen = together("poisson", data)[[2, 0]]
+    diagnosis, other = chosen[0].diagnose(progress=False), alone("poisson", data, 2).diagnose(progress=False)
+    assert diagnosis.optimisation_error < 1e-8
+    assert diagnosis.khat == pytest.approx(other.khat, abs=1e-6)
+    np.testing.assert_allclose(diagnosis.mean_error, other.mean_error, rtol=1e-4)

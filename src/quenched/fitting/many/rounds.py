@@ -184,7 +184,7 @@ class Rounds:
             rounds=_as_array(self.rounds),
             settings=self.template.settings(),
             optima=optima,
-            origin=Origin(self.scene.problem, self.hyper, self.first),
+            origin=Origin(dataclasses.replace(self.scene.problem, data=self.scene.data), self.hyper, self.first),
         )
 
 
