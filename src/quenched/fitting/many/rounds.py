@@ -39,7 +39,7 @@ class Rounds:
         self.posterior: Any = scene.isotropic(np.arange(n), NOWHERE)
         self.hyper: Hyper = repeated(scene.problem.hyper, n)
         self.bound = np.full(n, -np.inf)
-        self.status = np.full(n, Status.MAX_SECONDS, object)  # until they have been seen to
+        self.status = np.array([Status.MAX_SECONDS] * n, object)  # until they have been seen to
         self.n_draws = np.full(n, draws.n)
         self.n_evaluations, self.n_objective_evaluations = np.zeros(n, int), np.zeros(n, int)
         self.rounds: list[list[Round]] = [[] for _ in range(n)]
