@@ -2,7 +2,7 @@
 
 from quenched.baselines import laplace
 from quenched.draws import Draws, antithetic, iid, matched, sobol
-from quenched.families import Blocks
+from quenched.families import Blocks, Warped
 from quenched.fitting import Alternating, Joint, fit
 from quenched.result import Fit, FitError, Status
 from quenched.storage import load
@@ -19,6 +19,7 @@ __all__ = [
     "FitError",
     "Joint",
     "Status",
+    "Warped",
     "antithetic",
     "fit",
     "from_value_and_grad",

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.draws import make
-from quenched.families import Gaussian
+from quenched.families import Member
 from quenched.transforms import Parameters, Space, real
 
 _NATURAL_DRAWS = 4096  # for moments in natural units; costs no evaluation of the log density
@@ -89,7 +89,7 @@ class FitError(RuntimeError):
 class Posterior:
     """The fitted Gaussian over the raveled parameters on the real line, in NumPy."""
 
-    def __init__(self, member: Gaussian):
+    def __init__(self, member: Member):
         self.member = member
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from quenched.families import Gaussian, factor_of_inverse
+from quenched.families import Member, factor_of_inverse
 from quenched.objective import Coordinates, Objective, Slope, Totals, read
 from quenched.optimise import Minimiser, State
 from quenched.result import Status
@@ -23,7 +23,7 @@ Watch = Callable[[float, int], Status | None]  # told the bound and the draws; m
 class Ascent(NamedTuple):
     """Where an ascent ended."""
 
-    posterior: Gaussian
+    posterior: Member
     hyper: Hyper
     bound: float
     status: Status
@@ -103,7 +103,7 @@ class _Climber:
             "branch of a `where` that is not taken."
         )
 
-    def reached(self) -> tuple[Gaussian, Hyper]:
+    def reached(self) -> tuple[Member, Hyper]:
         posterior, free = read(self.coordinates, self.position)
         return posterior, self.hyper._replace(free=free)
 
@@ -116,7 +116,7 @@ def raise_bound(minimiser: Minimiser, state: State, slope: Slope, active) -> Sta
 
 def ascend(
     objective: Objective,
-    posterior: Gaussian,
+    posterior: Member,
     hyper: Hyper,
     minimiser: Minimiser,
     *,
@@ -161,7 +161,7 @@ def ascend(
 
 def climb(
     objective: Objective,
-    posterior: Gaussian,
+    posterior: Member,
     hyper: Hyper,
     minimiser: Minimiser,
     active: np.ndarray,

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from quenched.draws import Draws
-from quenched.families import Family, Gaussian
+from quenched.families import Family, Member
 from quenched.fitting.ascent import Ascent, Interrupted
 from quenched.fitting.method import Method
 from quenched.fitting.monitor import check
@@ -60,6 +60,7 @@ class Run:
             self.starts = _STARTS_WHEN_SUSPECT
             other = self._ascend(objective, self._start(objective, point, None))
             ascent = other if other.status is Status.CONVERGED or other.bound > ascent.bound else ascent
+        ascent = self._lift(objective, ascent)
         while ascent.status is Status.CONVERGED and self._too_few() and self.may_grow:
             self.draws = self.draws.grow(2 * self.draws.n)
             ascent = self._ascend(
@@ -68,11 +69,18 @@ class Run:
             )
         return self._of(ascent)
 
+    def _lift(self, objective: Objective, ascent: Ascent) -> Ascent:
+        """Go on in the family that was asked for, from the Gaussian in which it begins."""
+        lifted = self.family.lift(ascent.posterior)
+        if lifted is ascent.posterior or ascent.status is not Status.CONVERGED:
+            return ascent
+        return self._ascend(objective, Start(lifted, ascent.hyper, ascent.bound))
+
     def _start(self, objective: Objective, point: np.ndarray, resumed: Fit | None) -> Start:
         if resumed is not None and resumed.converged:
             return self._resume(resumed)
         self.watch.say("looking for a start")
-        starter = Starter(self.problem, self.family, objective, self.seed, lambda: self.watch.expired)
+        starter = Starter(self.problem, self.family.base, objective, self.seed, lambda: self.watch.expired)
         if resumed is not None:
             # A fit that was cut short may have been cut short far from home: what it reached must beat a fresh start.
             given, fresh = starter.judged(*self._resume(resumed)[:2]), self.method.begin(starter, point)
@@ -124,7 +132,7 @@ class Run:
         reached = start
         before = objective.n_evaluations
 
-        def record(posterior: Gaussian, hyper: Hyper, bound: float) -> None:
+        def record(posterior: Member, hyper: Hyper, bound: float) -> None:
             nonlocal reached
             reached = Start(posterior, hyper, bound)
             self._record(posterior, hyper, bound, self.n_evaluations + objective.n_evaluations - before)
@@ -142,7 +150,7 @@ class Run:
             save(self._of(ascent), self.checkpoint)
         return ascent
 
-    def _record(self, posterior: Gaussian, hyper: Hyper, bound: float, n_evaluations: int) -> None:
+    def _record(self, posterior: Member, hyper: Hyper, bound: float, n_evaluations: int) -> None:
         """End a round: check the bound, with as many check draws as it takes to judge it."""
         usual = 5 * self.draws.n
 
@@ -169,7 +177,7 @@ class Run:
         message = " ".join(part for part in (ascent.status.message, ascent.note) if part)
         return self._result(ascent.posterior, ascent.hyper, ascent.bound, ascent.status, message)
 
-    def _result(self, posterior: Gaussian, hyper: Hyper, bound: float, status: Status, message: str) -> Fit:
+    def _result(self, posterior: Member, hyper: Hyper, bound: float, status: Status, message: str) -> Fit:
         last = self.rounds[-1] if self.rounds else Round(self.draws.n, bound, np.nan, np.nan, 0)
         return Fit(
             posterior=Posterior(jax.tree.map(np.asarray, posterior)),

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from quenched.families import Gaussian
+from quenched.families import Member
 from quenched.fitting.ascent import Ascent, Watch, ascend, climb
 from quenched.fitting.start import Start, Starter
 from quenched.objective import Objective
@@ -16,7 +16,7 @@ from quenched.optimise import LBFGS, Minimiser, ScaledConjugateGradients
 from quenched.result import Status
 from quenched.targets import Hyper
 
-Record = Callable[[Gaussian, Hyper, float], Any]  # told of the end of a round
+Record = Callable[[Member, Hyper, float], Any]  # told of the end of a round
 
 
 class Method(eqx.Module):
@@ -133,7 +133,7 @@ class Alternating(Method):
         return Ascent(posterior, hyper, bound, status, steepness, count, note if status is Status.NO_ASCENT else "")
 
 
-def active_coordinates(posterior: Gaussian, hyper: Hyper, part: str) -> np.ndarray:
+def active_coordinates(posterior: Member, hyper: Hyper, part: str) -> np.ndarray:
     """One for the coordinates of the mean, of the scale, or of the free hyperparameters; zero for the rest."""
 
     def mark(path, leaf):

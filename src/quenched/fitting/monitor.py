@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quenched.draws import stream
-from quenched.families import Gaussian
+from quenched.families import Member
 from quenched.objective import log_ratios
 from quenched.problem import Problem
 from quenched.targets import Hyper
@@ -23,7 +23,7 @@ class Check(NamedTuple):
 
 def check(
     problem: Problem,
-    posterior: Gaussian,
+    posterior: Member,
     hyper: Hyper,
     n: int,
     seed: int,

@@ -55,6 +55,11 @@ def read_draws(draws: Any, family: Family, form: Form, sizes: tuple[int, ...], s
     if draws.dim != dim:
         raise ValueError(f"draws have {draws.dim} coordinates, but the parameters have {dim} on the real line.")
     _refuse_unbounded(draws, family, form, sizes)
+    if family.base is not family and draws.kind not in ("matched", "antithetic"):
+        raise ValueError(
+            f"draws are {draws.kind}: family={family.name!r} needs mirrored ones, for which its entropy is exact; use "
+            "quenched.matched(n, dim)."
+        )
     return draws
 
 

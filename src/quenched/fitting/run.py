@@ -19,8 +19,6 @@ from quenched.result import Fit, FitError, Status
 from quenched.targets import Target
 from quenched.transforms import describe_space
 
-_FEWEST_DRAWS = 64
-
 
 def fit(
     log_density: Callable[..., Any] | Target,
@@ -57,7 +55,7 @@ def fit(
     data
         Any pytree of arrays, handed to the log density. New data of the same shapes never cause a new trace.
     family
-        "full", "diagonal", or `Blocks(...)`.
+        "full", "diagonal", `Blocks(...)`, or "warped" (`Warped(...)`) for posteriors that are skewed or bent.
     draws
         None grows matched draws until the gap is below `tolerance`. A number or a `Draws` object fixes them.
     transforms
@@ -125,7 +123,7 @@ def fit(
             space, point = resumed.space, resumed.posterior.mean
             hyper = _own_hyper(resumed, target) if hyper is None else hyper
         coupled = run.family.coupled_coordinates(space.sizes)
-        default = max(_FEWEST_DRAWS, 4 * coupled)
+        default = max(run.family.fewest_draws, 4 * coupled)
         if resumed is not None:
             default = max(2 * coupled, resumed.n_draws + resumed.n_draws % 2)
         form = target.make_form(space.dim)

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from quenched.draws import make, stream
-from quenched.families import Diagonal, Family, Gaussian
+from quenched.families import Diagonal, Family, Member
 from quenched.fitting.ascent import Watch, ascend
 from quenched.fitting.blame import blame_draws, blame_start
 from quenched.fitting.mode import Mode, Search, find_mode
@@ -33,7 +33,7 @@ _MAX_SHRINKS = 12
 class Start(NamedTuple):
     """A posterior to start from."""
 
-    posterior: Gaussian
+    posterior: Member
     hyper: Hyper
     bound: float
     totals: Totals | None = None  # on the draws of the fit, when they have been taken
@@ -105,7 +105,7 @@ class Starter:
         posterior = self._finite_everywhere(self.objective, point, scale)
         return self.judged(posterior, self.problem.hyper, profile=False)
 
-    def judged(self, posterior: Gaussian, hyper: Hyper, profile: bool = True) -> Start:
+    def judged(self, posterior: Member, hyper: Hyper, profile: bool = True) -> Start:
         """A candidate with its bound on the draws of the fit."""
         before = self.objective.n_evaluations
         bound, hyper, totals = self.objective.bound(posterior, hyper, profile=profile)
@@ -119,7 +119,7 @@ class Starter:
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             raise CannotStart(blame_start(self.problem, point, value, gradient))
 
-    def _short_fit(self, point: np.ndarray, rival: float) -> tuple[Gaussian, Hyper]:
+    def _short_fit(self, point: np.ndarray, rival: float) -> tuple[Member, Hyper]:
         """A short fit of means and standard deviations alone, with a few broad draws matched per coordinate.
 
         It goes on for as long as it rises and is not far below the bound of its rival.
@@ -142,7 +142,7 @@ class Starter:
         self.n_short += objective.n_evaluations
         return ascent.posterior, ascent.hyper
 
-    def _finite_everywhere(self, objective: Objective, point: np.ndarray, scale: float) -> Gaussian:
+    def _finite_everywhere(self, objective: Objective, point: np.ndarray, scale: float) -> Member:
         """One standard deviation for all, shrunk until the target and its gradient are finite at every draw."""
         hyper = self.problem.hyper
         for _ in range(_MAX_SHRINKS):
@@ -178,7 +178,7 @@ def _while_promising(rival: float, dim: int, expired: Callable[[], bool]) -> Wat
     return watch
 
 
-def _without_correlations(posterior: Gaussian, n_free: int) -> np.ndarray:
+def _without_correlations(posterior: Member, n_free: int) -> np.ndarray:
     """Zero for the coordinates of a triangular scale below its diagonal, one for all others."""
 
     def mark(path, leaf):
