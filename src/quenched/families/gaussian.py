@@ -44,11 +44,6 @@ class Family(eqx.Module):
         """The family of Gaussians in which a fit of this one begins."""
         return self
 
-    @property
-    def fewest_draws(self) -> int:
-        """With how many draws a fit begins, however few coordinates there are."""
-        return 64
-
     @abstractmethod
     def groups(self, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...] | None:
         """Sets of coordinates with a dense covariance among themselves; None for one set of all.
@@ -66,6 +61,10 @@ class Family(eqx.Module):
     @abstractmethod
     def isotropic(self, mean: Array, scale: Array, sizes: tuple[int, ...]) -> Member:
         """The member with this mean and standard deviations (a vector), uncorrelated."""
+
+    def first_draws(self, sizes: tuple[int, ...]) -> int:
+        """With how many draws a fit begins."""
+        return max(64, 4 * self.coupled_coordinates(sizes))
 
     def lift(self, member: Member) -> Member:
         """A member of the base family as one of this family, the same density; its own members as they are."""

@@ -22,14 +22,15 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from quenched.arrays import Array
-from quenched.families.bends import met_by_bends, n_bends, terms, unpack_bends
+from quenched.families.bends import met_by_bends, n_bends, n_terms, terms, unpack_bends
 from quenched.families.full import Full, FullGaussian
 from quenched.families.gaussian import Family
 from quenched.families.member import Member
 from quenched.families.stretch import slope_moments, steepness, stretch, stretch_moments, unstretch
 from quenched.families.triangle import packed_size, unpack
 
-_MOST_COORDINATES = 128  # of a family that bends: the numbers grow with their cube
+_FEW_COORDINATES = 32  # that bend unless told otherwise: the numbers grow with their cube, the draws with their square
+_MOST_COORDINATES = 128  # that can bend
 
 
 class WarpedGaussian(Member):
@@ -59,7 +60,11 @@ class WarpedGaussian(Member):
         return self.gaussian.transform(warped)
 
     def standardise(self, points):
-        rows = jnp.atleast_2d(points)
+        return self._draws_behind(jnp.atleast_2d(points)).reshape(points.shape)
+
+    @jax.jit
+    def _draws_behind(self, rows: Array) -> Array:
+        """One coordinate after the other, each given those before it."""
         warped = solve_triangular(self.gaussian.scale, (rows - self.mean).T, lower=True).T
         rates, bends = unpack(self.spread, self.dim), unpack_bends(self.bends, self.dim)
 
@@ -69,7 +74,7 @@ class WarpedGaussian(Member):
             return draws.at[:, index].set(unstretch(straight, self.skew[index])), None
 
         draws, _ = jax.lax.scan(next_coordinate, jnp.zeros_like(warped), jnp.arange(self.dim))
-        return draws.reshape(points.shape)
+        return draws
 
     def log_slope(self, draws):
         _, own = stretch(draws, self.skew)
@@ -130,14 +135,15 @@ class Warped(Family):
     Parameters
     ----------
     bend
-        Whether the axes bend: about dim³/6 numbers. Without, dim²/2, for many parameters.
+        Whether the axes bend: dim³/6 numbers and 2 dim² draws, against dim²/2 and 4 dim without. None bends up to 32
+        coordinates.
     """
 
-    bend: bool = eqx.field(static=True, default=True)
+    bend: bool | None = eqx.field(static=True, default=None)
 
     def __check_init__(self):
-        if not isinstance(self.bend, bool):
-            raise ValueError(f"Warped(bend={self.bend!r}): give True or False.")
+        if not (self.bend is None or isinstance(self.bend, bool)):
+            raise ValueError(f"Warped(bend={self.bend!r}): give True, False, or None.")
 
     @property
     def name(self):
@@ -146,10 +152,6 @@ class Warped(Family):
     @property
     def base(self):
         return Full()
-
-    @property
-    def fewest_draws(self):
-        return 256
 
     def groups(self, sizes):
         dim = sum(sizes)
@@ -160,11 +162,19 @@ class Warped(Family):
             )
         return None
 
+    def first_draws(self, sizes):
+        """Several for each number that moves the last coordinate."""
+        dim = sum(sizes)
+        return max(256, 4 * (n_terms(dim) if self._bends(dim) else dim))
+
+    def _bends(self, dim: int) -> bool:
+        return dim <= _FEW_COORDINATES if self.bend is None else self.bend
+
     def lift(self, member):
         if not isinstance(member, FullGaussian):
             return member
         dim = member.dim
-        n = n_bends(dim) if self.bend else 0
+        n = n_bends(dim) if self._bends(dim) else 0
         return WarpedGaussian(member, np.zeros(dim), np.zeros(packed_size(dim)), np.zeros(n))  # pyright: ignore
 
     def member(self, mean, precision, sizes):

@@ -40,7 +40,8 @@ class Joint(Method):
         L-BFGS unless told otherwise.
     gradient_tolerance
         Largest component of the gradient in whitened coordinates: about the distance from the optimum in posterior
-        standard deviations. It is relaxed to what the precision of the log density allows.
+        standard deviations. It is relaxed to what the precision of the log density allows, and a hundredfold for a
+        posterior that is not Gaussian.
     max_evaluations
         Of the bound, on one set of draws.
     whiten_every
@@ -61,7 +62,7 @@ class Joint(Method):
             start.posterior,
             start.hyper,
             self.minimiser,
-            gradient_tolerance=self.gradient_tolerance,
+            gradient_tolerance=self.gradient_tolerance * (1.0 if start.posterior.affine else 100.0),
             max_evaluations=self.max_evaluations,
             whiten_every=self.whiten_every,
             watch=watch,

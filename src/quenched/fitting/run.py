@@ -123,7 +123,7 @@ def fit(
             space, point = resumed.space, resumed.posterior.mean
             hyper = _own_hyper(resumed, target) if hyper is None else hyper
         coupled = run.family.coupled_coordinates(space.sizes)
-        default = max(run.family.fewest_draws, 4 * coupled)
+        default = run.family.first_draws(space.sizes)
         if resumed is not None:
             default = max(2 * coupled, resumed.n_draws + resumed.n_draws % 2)
         form = target.make_form(space.dim)
@@ -139,7 +139,7 @@ def fit(
         run.tolerance = (
             max(0.02, 0.01 * space.dim) if tolerance is None else options.positive_number("tolerance", tolerance)
         )
-        limit = max(2048, 16 * coupled) if max_draws is None else options.whole_number("max_draws", max_draws, 2)
+        limit = max(2048, 16 * coupled, first.n) if max_draws is None else options.whole_number("max_draws", max_draws, 2)
         run.max_draws = first.n if draws is not None else limit
         while (
             memory is not None
