@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import settings
 
 import quenched as qd
-from quenched.families import Diagonal, Family, Full, Gaussian
+from quenched.families import Diagonal, Family, Full, Member, WarpedGaussian
 from quenched.optimise import LBFGS, Minimiser, ScaledConjugateGradients
 
 law = settings(max_examples=6, deadline=None, derandomize=True, database=None)
@@ -32,14 +32,23 @@ FAMILIES: dict[str, Callable[[int], Family]] = {
     "full": lambda dim: Full(),
     "diagonal": lambda dim: Diagonal(),
     "blocks": halves,
+    "warped": lambda dim: qd.Warped(),
 }
 
 
-def random_member(family: Family, dim: int, seed: int) -> Gaussian:
+def random_member(family: Family, dim: int, seed: int) -> Member:
     """A member of the family nearest to a random Gaussian."""
     generator = np.random.default_rng([seed, dim])
     root = generator.standard_normal((dim, dim)) / np.sqrt(dim) + np.eye(dim)
     return family.member(generator.standard_normal(dim), root @ root.T, (dim,))
+
+
+def random_warped(dim: int, seed: int, size: float = 0.15, bend: bool = True) -> WarpedGaussian:
+    """A warped member that is stretched and bent in every way it can be."""
+    plain = random_member(qd.Warped(bend=bend), dim, seed)
+    generator = np.random.default_rng([seed, dim, 1])
+    warp = {name: size * generator.standard_normal(getattr(plain, name).shape) for name in ("skew", "spread", "bends")}
+    return WarpedGaussian(plain.gaussian, **warp)
 
 
 TRANSFORMS: dict[str, tuple[Any, tuple[int, ...]]] = {

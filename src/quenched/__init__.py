@@ -3,7 +3,7 @@
 from quenched.baselines import laplace
 from quenched.calibration import Calibration, calibrate
 from quenched.draws import Draws, antithetic, iid, matched, sobol
-from quenched.families import Blocks
+from quenched.families import Blocks, Warped
 from quenched.fitting import Alternating, Joint, fit, fit_many
 from quenched.result import Fit, FitError, Status
 from quenched.results import Fits
@@ -23,6 +23,7 @@ __all__ = [
     "Fits",
     "Joint",
     "Status",
+    "Warped",
     "antithetic",
     "calibrate",
     "fit",

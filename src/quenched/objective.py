@@ -17,7 +17,7 @@ from jax.flatten_util import ravel_pytree
 from quenched.arrays import Array
 from quenched.draws import Draws
 from quenched.execute import Evaluation
-from quenched.families import LOG_TWO_PI, Gaussian
+from quenched.families import LOG_TWO_PI, Member
 from quenched.problem import Problem
 from quenched.targets import Form, Hyper, Moments
 
@@ -37,7 +37,7 @@ class Coordinates(NamedTuple):
     target has; then `mean_factor`, a dense factor of the target's covariance, does.
     """
 
-    reference: Gaussian
+    reference: Member
     free: Array
     mean_factor: Array | None = None
 
@@ -45,14 +45,14 @@ class Coordinates(NamedTuple):
     def size(self) -> int:
         return sum(int(np.size(leaf)) for leaf in jax.tree.leaves((self.reference, self.free)))
 
-    def read(self, vector: Array) -> tuple[Gaussian, Array]:
+    def read(self, vector: Array) -> tuple[Member, Array]:
         """The posterior and the free hyperparameters at a vector of coordinates."""
         flat, unravel = ravel_pytree(self.reference)
         inner, free = unravel(vector[: flat.size]), self.free + vector[flat.size :]
         if self.mean_factor is None:
-            return self.reference.compose(inner), free
+            return self.reference.moved(inner), free
         shift = inner.mean
-        return self.reference.compose(inner.shifted(-shift)).shifted(self.mean_factor @ shift), free
+        return self.reference.moved(inner.shifted(-shift)).shifted(self.mean_factor @ shift), free
 
     def moved(self, vector: np.ndarray) -> "Coordinates":
         """The same kind of coordinates with their origin at a vector of these."""
@@ -87,14 +87,14 @@ class Objective:
         if len(self.chunks) == 1 and self.executor.traced is not None:
             self.n_evaluations += self.n
             z, counts = self.chunks[0]
-            z = z if self.half is None else self.half
+            z = z if self.half is None or not coordinates.reference.affine else self.half
             return all_at_once(
                 self.executor.traced, form, profile, coordinates, vector, z, counts, data, float(self.n), hyper
             )
         totals = self.totals(*read(coordinates, vector))
         return self.close(coordinates, vector, totals, hyper, profile=profile), totals
 
-    def totals(self, posterior: Gaussian, free: Array) -> Totals:
+    def totals(self, posterior: Member, free: Array) -> Totals:
         """Evaluate the target at every draw of this posterior."""
         total = nothing(posterior, free)
         for z, counts in self.chunks:
@@ -110,7 +110,7 @@ class Objective:
         """From totals to the bound and its gradient."""
         return close(self.problem.form, profile, coordinates, vector, totals, float(self.n), hyper)
 
-    def bound(self, posterior: Gaussian, hyper: Hyper, *, profile: bool) -> tuple[float, Hyper, Totals]:
+    def bound(self, posterior: Member, hyper: Hyper, *, profile: bool) -> tuple[float, Hyper, Totals]:
         """The bound at a posterior; with `profile`, at its best precisions, which are returned."""
         coordinates = Coordinates(posterior, hyper.free)
         slope, totals = self.slope(coordinates, np.zeros(coordinates.size), hyper, profile=profile)
@@ -127,12 +127,12 @@ def cut(points: np.ndarray, chunk: int) -> Iterator[tuple[np.ndarray, np.ndarray
 
 
 @jax.jit
-def place(posterior: Gaussian, z: Array) -> Array:
-    """w = m + L z."""
+def place(posterior: Member, z: Array) -> Array:
+    """The point of every draw; for a Gaussian, w = m + L z."""
     return posterior.transform(z)
 
 
-def place_mirrored(posterior: Gaussian, half: Array) -> Array:
+def place_mirrored(posterior: Member, half: Array) -> Array:
     """w = m ± L z for draws that come with their mirror images: half the work, there and back."""
     points = posterior.transform(half)
     return jnp.concatenate([points, 2.0 * posterior.mean - points])
@@ -145,7 +145,7 @@ def half_of_mirrored(points: np.ndarray) -> Array | None:
 
 
 @jax.jit
-def pull_back(total: Totals, posterior: Gaussian, z: Array, counts: Array, evaluation: Evaluation) -> Totals:
+def pull_back(total: Totals, posterior: Member, z: Array, counts: Array, evaluation: Evaluation) -> Totals:
     """Add a chunk: from gradients at the draws to gradients in (m, L) (paper, Eqs. 12 and 13, before the penalty)."""
     _, pull = jax.vjp(lambda member: member.transform(z), posterior)
     (of_posterior,) = pull(jnp.where(counts[:, None] > 0, evaluation.gradients, 0.0))
@@ -189,7 +189,7 @@ def all_at_once(evaluate, form, profile, coordinates, vector, z, counts, data, n
     return close(form, profile, coordinates, vector, totals, n, hyper), totals
 
 
-def totals_at(evaluate, posterior: Gaussian, free: Array, z: Array, counts: Array, data: Any) -> Totals:
+def totals_at(evaluate, posterior: Member, free: Array, z: Array, counts: Array, data: Any) -> Totals:
     """Totals of a traced target over one chunk of draws; half as many draws as counts stand for their mirror images too."""
     mirrored = len(z) < len(counts)
     points, pull = jax.vjp(lambda member: place_mirrored(member, z) if mirrored else place(member, z), posterior)
@@ -199,12 +199,12 @@ def totals_at(evaluate, posterior: Gaussian, free: Array, z: Array, counts: Arra
     return Totals(value, of_posterior, evaluation.free_gradient)
 
 
-def nothing(posterior: Gaussian, free: Array) -> Totals:
+def nothing(posterior: Member, free: Array) -> Totals:
     """Totals of no draws."""
     return jax.tree.map(lambda leaf: np.zeros(np.shape(leaf)), Totals(np.zeros(()), posterior, free))
 
 
-def log_ratios(problem: Problem, posterior: Gaussian, hyper: Hyper, z: np.ndarray) -> np.ndarray:
+def log_ratios(problem: Problem, posterior: Member, hyper: Hyper, z: np.ndarray) -> np.ndarray:
     """log p(w) − log q(w) at each draw: its mean is the bound, unbiased when the draws are fresh."""
     executor = problem.executor(len(z))
     values, priors = [], []
@@ -215,9 +215,10 @@ def log_ratios(problem: Problem, posterior: Gaussian, hyper: Hyper, z: np.ndarra
         priors.append(np.asarray(problem.form.log_prior(points, hyper))[used])
     weight, offset = float(problem.form.weight(hyper)), float(problem.form.offset(hyper))
     log_p = offset + weight * np.concatenate(values) + np.concatenate(priors)
-    return log_p - log_q(z, float(posterior.log_determinant()))
+    return log_p - np.asarray(log_q(posterior, z))
 
 
-def log_q(z: Array, log_determinant: Array | float) -> Array:
+@jax.jit
+def log_q(posterior: Member, z: Array) -> Array:
     """The log density of a posterior at its own draws."""
-    return -0.5 * (z**2).sum(axis=-1) - 0.5 * z.shape[-1] * LOG_TWO_PI - log_determinant
+    return -0.5 * jnp.sum(z**2, axis=-1) - 0.5 * z.shape[-1] * LOG_TWO_PI - posterior.log_slope(z)

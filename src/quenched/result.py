@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.draws import Draws, make
-from quenched.families import Gaussian
+from quenched.families import Member
 from quenched.problem import Problem
 from quenched.targets import Hyper
 from quenched.transforms import Parameters, Space, real
@@ -113,7 +113,7 @@ def require_origin(fit: "Fit") -> Origin:
 class Posterior:
     """The fitted Gaussian over the raveled parameters on the real line, in NumPy."""
 
-    def __init__(self, member: Gaussian):
+    def __init__(self, member: Member):
         self.member = member
 
     def __repr__(self) -> str:

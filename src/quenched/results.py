@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from quenched.families import Gaussian
+from quenched.families import Member
 from quenched.result import Fit, History, Optimum, Origin, Posterior, Round, Status, moment_draws
 from quenched.transforms import Parameters, Space, real
 
@@ -45,7 +45,7 @@ class Fits:
         Of the few problems where several starts were tried.
     """
 
-    member: Gaussian = field(repr=False)
+    member: Member = field(repr=False)
     space: Space = field(repr=False)
     hyper: Any = field(repr=False)
     bound: np.ndarray
@@ -221,7 +221,7 @@ def _counted(numbers: np.ndarray) -> str:
     return ", ".join(f"{value} ({count} fits)" for value, count in zip(values, counts, strict=True))
 
 
-def natural_moments_of_many(member: Gaussian, space: Space) -> tuple[Parameters, Parameters]:
+def natural_moments_of_many(member: Member, space: Space) -> tuple[Parameters, Parameters]:
     """As `natural_moments`, for a stack of posteriors."""
     with jax.enable_x64(True):
         means, sds = jax.tree.map(np.asarray, _real_moments(space, member))
@@ -235,13 +235,13 @@ def natural_moments_of_many(member: Gaussian, space: Space) -> tuple[Parameters,
 
 
 @jax.jit
-def _real_moments(space: Space, member: Gaussian) -> tuple[Parameters, Parameters]:
+def _real_moments(space: Space, member: Member) -> tuple[Parameters, Parameters]:
     one = lambda each: (space.unravel(each.mean), space.unravel(jnp.sqrt(each.variance())))
     return jax.vmap(one)(member)
 
 
 @jax.jit
-def _moments_by_draws(space: Space, member: Gaussian, draws: jax.Array) -> tuple[Parameters, Parameters]:
+def _moments_by_draws(space: Space, member: Member, draws: jax.Array) -> tuple[Parameters, Parameters]:
     def one(each):
         natural = jax.vmap(space.to_natural)(each.transform(draws))
         return jax.tree.map(lambda v: v.mean(axis=0), natural), jax.tree.map(lambda v: v.std(axis=0), natural)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from quenched.families import BlocksGaussian, DiagonalGaussian, FullGaussian, Gaussian
+from quenched.families import BlocksGaussian, DiagonalGaussian, FullGaussian, Member, WarpedGaussian
 from quenched.result import Fit, History, Optimum, Posterior, Round, Status
 from quenched.results import Fits
 from quenched.transforms import Leaf, Space, Transform, interval, ordered, positive, real, simplex
@@ -136,13 +136,13 @@ def _read_fit(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> Fit | Fits
     )
 
 
-def _write_member(member: Gaussian, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def _write_member(member: Member, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     for index, leaf in enumerate(jax.tree.leaves(member)):
         arrays[f"posterior.{index}"] = np.asarray(leaf)
     return {"kind": type(member).__name__, "places": getattr(member, "places", None)}
 
 
-def _read_member(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> Gaussian:
+def _read_member(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> Member:
     leaves = [arrays[f"posterior.{i}"] for i in range(sum(name.startswith("posterior.") for name in arrays))]
     with jax.enable_x64(True):
         leaves = [jnp.asarray(leaf) for leaf in leaves]
@@ -150,6 +150,8 @@ def _read_member(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> Gaussia
         return FullGaussian(*leaves)
     if text["kind"] == "DiagonalGaussian":
         return DiagonalGaussian(*leaves)
+    if text["kind"] == "WarpedGaussian":
+        return WarpedGaussian(FullGaussian(*leaves[:3]), *leaves[3:])
     stacks = tuple(FullGaussian(*leaves[i : i + 3]) for i in range(0, len(leaves), 3))
     return BlocksGaussian(stacks, tuple(tuple(tuple(block) for block in stack) for stack in text["places"]))  # pyright: ignore
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from quenched.draws import antithetic
-from quenched.families import FullGaussian, Gaussian, factor_of_inverse
+from quenched.families import BlocksGaussian, DiagonalGaussian, Member, factor_of_inverse
 from quenched.fitting import Search
 from quenched.objective import Coordinates, Objective, Slope
 from quenched.problem import Problem
@@ -61,14 +61,14 @@ class Curvature:
         return (self.gradient(-ahead) - self.gradient(ahead)) * (length / (2.0 * self.step))
 
 
-def whitened(problem: Problem, posterior: Gaussian, hyper: Hyper) -> Coordinates:
+def whitened(problem: Problem, posterior: Member, hyper: Hyper) -> Coordinates:
     """Coordinates with their origin at a posterior.
 
     A family that leaves out correlations does not whiten the mean. The curvature of the log joint does, averaged over a
     few points of the posterior: at the mean alone it can be far from typical.
     """
-    dense = isinstance(posterior, FullGaussian)
-    if dense or problem.dim > _MAX_HESSIAN_DIM:
+    leaves_out = isinstance(posterior, (BlocksGaussian, DiagonalGaussian))
+    if not leaves_out or problem.dim > _MAX_HESSIAN_DIM:
         return Coordinates(posterior, hyper.free)
     search, spread = Search(problem), np.sqrt(np.asarray(posterior.variance()))
     n = int(np.clip(_MAX_COLUMNS // problem.dim, 2, _MAX_POINTS)) // 2 * 2

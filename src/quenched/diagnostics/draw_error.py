@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from quenched.draws import Draws, replicates
-from quenched.families import Gaussian
+from quenched.families import Member
 from quenched.fitting import ascend
 from quenched.objective import Coordinates, Objective
 from quenched.optimise import LBFGS
@@ -88,7 +88,7 @@ def _answer(problem: Problem, coordinates: Coordinates, hyper: Hyper, draws: Dra
     return answer_of(problem, ascent.posterior, ascent.hyper, ascent.bound), objective.n_evaluations
 
 
-def answer_of(problem: Problem, posterior: Gaussian, hyper: Hyper, bound: float) -> Answer:
+def answer_of(problem: Problem, posterior: Member, hyper: Hyper, bound: float) -> Answer:
     """Means and standard deviations in natural units, hyperparameters as the user wrote them, and the bound."""
     mean, sd = natural_moments(Posterior(jax.tree.map(np.asarray, posterior)), problem.space)
     return Answer(mean, sd, problem.describe_hyper(hyper), bound)

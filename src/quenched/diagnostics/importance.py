@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quenched.draws import stream
-from quenched.families import Gaussian
+from quenched.families import Member
 from quenched.objective import log_ratios
 from quenched.problem import Problem
 from quenched.targets import Hyper
@@ -34,7 +34,7 @@ class Importance(NamedTuple):
         return float(1.0 / np.sum(self.weights**2)) / len(self.weights)
 
 
-def weigh(problem: Problem, posterior: Gaussian, hyper: Hyper, n: int, seed: int) -> Importance:
+def weigh(problem: Problem, posterior: Member, hyper: Hyper, n: int, seed: int) -> Importance:
     """Draw n samples of the posterior and weigh them by the target."""
     from arviz_stats.base import array_stats  # half a second to import
 

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from quenched.draws import antithetic, stream
-from quenched.families import Gaussian
+from quenched.families import Member
 from quenched.objective import cut
 from quenched.problem import Problem
 from quenched.targets import Hyper
@@ -19,20 +19,22 @@ class Skewness(NamedTuple):
     error: np.ndarray
 
 
-def skewness(problem: Problem, posterior: Gaussian, hyper: Hyper, n: int, seed: int) -> Skewness:
+def skewness(problem: Problem, posterior: Member, hyper: Hyper, n: int, seed: int) -> Skewness:
     """E_q[h′(u) (u² − 1)] with h = log p and u the standardised coordinate.
 
     Where p differs from q by a factor 1 + s/6 (u³ − 3u), this is s, the skewness, by Stein's identity. The draws are
-    mirrored, so whatever is quadratic in log p cancels exactly: a Gaussian target has none, whichever the family.
+    mirrored, so whatever is quadratic in log p cancels exactly: a Gaussian target has none, whichever the family. For
+    a posterior that is not Gaussian it is what is left of the skewness, along the coordinates of its draws.
     """
     z = antithetic(n // 2 * 2, problem.dim, stream(seed, 9)).points
-    points = np.asarray(posterior.transform(z))
-    spread = np.sqrt(np.asarray(posterior.variance()))
-    u = (points - np.asarray(posterior.mean)) / spread
-    _, pull = jax.vjp(posterior.transform, z)
-    (pulled,) = pull(_gradients(problem, points, hyper))
-    along = (np.asarray(posterior.transform(pulled)) - np.asarray(posterior.mean)) / spread
-    products = along * (u**2 - 1.0)
+    points, pull = jax.vjp(posterior.transform, z)
+    (pulled,) = pull(_gradients(problem, np.asarray(points), hyper))
+    if posterior.affine:
+        mean, spread = np.asarray(posterior.mean), np.sqrt(np.asarray(posterior.variance()))
+        u, along = (points - mean) / spread, (posterior.transform(pulled) - mean) / spread
+    else:
+        u, along = z, pulled + jax.grad(lambda z: posterior.log_slope(z).sum())(z)
+    products = np.asarray(along * (u**2 - 1.0))
     pairs = 0.5 * (products[: len(z) // 2] + products[len(z) // 2 :])
     return Skewness(pairs.mean(axis=0), pairs.std(axis=0, ddof=1) / np.sqrt(len(pairs)))
 

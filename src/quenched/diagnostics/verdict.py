@@ -85,6 +85,12 @@ def _draws_matter(d: "Diagnosis") -> bool:
     return _at_top(d) and not worst_mean_error(d)[0] <= _DRAWS_MATTER
 
 
+def _against_skewness(d: "Diagnosis") -> str:
+    ways = ["PSIS samples, fit.resample(n)"] if d.khat <= _BAD else []
+    ways += [] if d.fit.settings["family"] == "warped" else ["family=qd.Warped()"]
+    return f"Use {', or '.join(ways)}." if ways else ""
+
+
 def _only_tails(d: "Diagnosis") -> bool:
     return _BAD < d.khat < np.inf and d.effective_share > _BULK
 
@@ -139,7 +145,7 @@ FINDINGS = (
         "skewed",
         lambda d: bool(_skewed(d)),
         lambda d: f"The target is skewed in {_some(_skewed(d))}.",
-        lambda d: f"Use {'PSIS samples, fit.resample(n), or ' if d.khat <= _BAD else ''}family=qd.Warped().",
+        _against_skewness,
     ),
     Finding(
         "family fits",

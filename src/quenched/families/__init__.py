@@ -1,12 +1,14 @@
-"""Gaussian posteriors w = mean + scale z: full, diagonal, blocks."""
+"""Posteriors: Gaussians w = mean + scale z (full, diagonal, blocks), and warped ones."""
 
 from quenched.families.blocks import Blocks, BlocksGaussian
 from quenched.families.diagonal import Diagonal, DiagonalGaussian
 from quenched.families.full import Full, FullGaussian
-from quenched.families.gaussian import LOG_TWO_PI, Family, Gaussian
+from quenched.families.gaussian import Family, Gaussian
+from quenched.families.member import LOG_TWO_PI, Member
 from quenched.families.precision import NewtonSolver, factor_of_inverse, inverse, positive_definite
+from quenched.families.warped import Warped, WarpedGaussian
 
-families: dict[str, Family] = {"full": Full(), "diagonal": Diagonal()}
+families: dict[str, Family] = {"full": Full(), "diagonal": Diagonal(), "warped": Warped()}
 
 __all__ = [
     "LOG_TWO_PI",
@@ -18,7 +20,10 @@ __all__ = [
     "Full",
     "FullGaussian",
     "Gaussian",
+    "Member",
     "NewtonSolver",
+    "Warped",
+    "WarpedGaussian",
     "factor_of_inverse",
     "families",
     "inverse",

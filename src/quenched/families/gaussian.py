@@ -1,103 +1,48 @@
-"""What every Gaussian posterior can do, whatever the structure of its covariance.
+"""Gaussian posteriors, and what a family is.
 
-A member of a family is an affine map z -> mean + scale z of standard-normal draws. The maps of one family form a group:
-`outer.compose(inner)` stays in the family. That is what whitened coordinates are: the fit holds an `outer` member that
-is roughly right and optimises an `inner` one that begins at the identity.
+A Gaussian is an affine map z -> mean + scale z of standard-normal draws. The maps of one family form a group:
+`outer.compose(inner)` stays in the family, and that is what whitened coordinates are for a Gaussian.
 """
 
 from abc import abstractmethod
-from typing import Self
+from typing import ClassVar, Self
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 
 from quenched.arrays import Array
+from quenched.families.member import LOG_TWO_PI, Member
 from quenched.families.precision import positive_definite
 
-LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
-
-class Gaussian(eqx.Module):
+class Gaussian(Member):
     """A Gaussian with numbers: q = N(mean, scale scaleᵀ), on the real line."""
 
-    mean: eqx.AbstractVar[Array]
-
-    @property
-    def dim(self) -> int:
-        return self.mean.shape[-1]
-
-    @abstractmethod
-    def transform(self, draws: Array) -> Array:
-        """mean + scale z for every row z."""
-
-    @abstractmethod
-    def standardise(self, points: Array) -> Array:
-        """The draws z behind the points w: the inverse of `transform`."""
+    affine: ClassVar[bool] = True
 
     @abstractmethod
     def compose(self, inner: Self) -> Self:
         """The member whose `transform` is this one's after that of `inner`."""
 
-    @abstractmethod
-    def shifted(self, shift: Array) -> Self:
-        """The member with its mean moved by a vector."""
+    def moved(self, inner: Self) -> Self:
+        return self.compose(inner)
 
-    @abstractmethod
-    def log_determinant(self) -> Array:
-        """log |det scale|."""
-
-    @abstractmethod
-    def variance(self) -> Array:
-        """Diagonal of the covariance."""
-
-    @property
-    @abstractmethod
-    def scale(self) -> Array:
-        """The dense matrix L."""
-
-    @property
-    def covariance(self) -> Array:
-        """L Lᵀ, dense."""
-        return self.scale @ self.scale.T
-
-    def entropy(self) -> Array:
-        return 0.5 * self.dim * (LOG_TWO_PI + 1.0) + self.log_determinant()
-
-    def log_density(self, points: Array) -> Array:
-        """log q at every row."""
-        draws = self.standardise(points)
-        return -0.5 * jnp.sum(draws**2, axis=-1) - 0.5 * self.dim * LOG_TWO_PI - self.log_determinant()
-
-    def second_moment(self) -> Array:
-        """E wᵀw = mean·mean + tr(covariance): what an isotropic prior needs to know."""
-        return self.mean @ self.mean + jnp.sum(self.variance())
-
-    def kl_to_isotropic(self, precision: Array) -> Array:
-        """KL(q ‖ N(0, I / precision)): Eq. (10) of the paper."""
-        quadratic = precision * self.second_moment() - self.dim
-        return 0.5 * (quadratic - self.dim * jnp.log(precision)) - self.log_determinant()
-
-    def kl_to_gaussian(self, mean: Array, precision: Array) -> Array:
-        """KL(q ‖ N(mean, precision⁻¹)) for a dense prior precision."""
-        away = self.mean - mean
-        quadratic = jnp.sum((precision @ self.scale) * self.scale) + away @ precision @ away - self.dim
-        _, log_determinant = jnp.linalg.slogdet(precision)
-        return 0.5 * (quadratic - log_determinant) - self.log_determinant()
-
-    def sample(self, n: int, seed: int = 0) -> np.ndarray:
-        """Independent samples from the posterior, (n, dim), on the real line."""
-        draws = np.random.default_rng(seed).standard_normal((n, self.dim))
-        return np.asarray(self.transform(jnp.asarray(draws, self.mean.dtype)))
+    def log_slope(self, draws: Array) -> Array:
+        return jnp.broadcast_to(self.log_determinant(), draws.shape[:-1])
 
 
 class Family(eqx.Module):
-    """A kind of Gaussian: makes members and says which coordinates it couples."""
+    """A kind of posterior: makes members and says which coordinates it couples."""
 
     @property
     @abstractmethod
     def name(self) -> str:
         """As in `family=...`."""
+
+    @property
+    def base(self) -> "Family":
+        """The family of Gaussians in which a fit of this one begins."""
+        return self
 
     @abstractmethod
     def groups(self, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...] | None:
@@ -107,15 +52,23 @@ class Family(eqx.Module):
         """
 
     @abstractmethod
-    def member(self, mean: Array, precision: Array, sizes: tuple[int, ...]) -> Gaussian:
+    def member(self, mean: Array, precision: Array, sizes: tuple[int, ...]) -> Member:
         """The member nearest in KL(q ‖ p) to a Gaussian p of this mean and dense precision.
 
         A precision that is indefinite or singular is made positive definite first.
         """
 
     @abstractmethod
-    def isotropic(self, mean: Array, scale: Array, sizes: tuple[int, ...]) -> Gaussian:
+    def isotropic(self, mean: Array, scale: Array, sizes: tuple[int, ...]) -> Member:
         """The member with this mean and standard deviations (a vector), uncorrelated."""
+
+    def first_draws(self, sizes: tuple[int, ...]) -> int:
+        """With how many draws a fit begins."""
+        return max(64, 4 * self.coupled_coordinates(sizes))
+
+    def lift(self, member: Member) -> Member:
+        """A member of the base family as one of this family, the same density; its own members as they are."""
+        return member
 
     def coupled_coordinates(self, sizes: tuple[int, ...]) -> int:
         """Size of the largest group."""

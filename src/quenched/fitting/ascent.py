@@ -12,7 +12,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
-from quenched.families import Gaussian
+from quenched.families import Member
 from quenched.objective import Coordinates, Objective, Totals, read
 from quenched.optimise import Minimiser, State, namespace
 from quenched.result import Status
@@ -24,7 +24,7 @@ Watch = Callable[[float, int], Status | None]  # told the bound and the draws; m
 class Ascent(NamedTuple):
     """Where an ascent ended."""
 
-    posterior: Gaussian
+    posterior: Member
     hyper: Hyper
     bound: float
     status: Status
@@ -105,7 +105,7 @@ class _Climber:
             "branch of a `where` that is not taken."
         )
 
-    def reached(self) -> tuple[Gaussian, Hyper]:
+    def reached(self) -> tuple[Member, Hyper]:
         posterior, free = read(self.coordinates, self.position)
         return posterior, self.hyper._replace(free=free)
 
@@ -118,7 +118,7 @@ def raise_bound(minimiser: Minimiser, state: State, bound: Array, gradient: Arra
 
 def ascend(
     objective: Objective,
-    posterior: Gaussian,
+    posterior: Member,
     hyper: Hyper,
     minimiser: Minimiser,
     *,
@@ -163,7 +163,7 @@ def ascend(
 
 def climb(
     objective: Objective,
-    posterior: Gaussian,
+    posterior: Member,
     hyper: Hyper,
     minimiser: Minimiser,
     active: np.ndarray,

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from quenched.families import Gaussian
+from quenched.families import Member
 from quenched.objective import Objective, place
 from quenched.problem import Problem
 
@@ -25,7 +25,7 @@ def blame_start(problem: Problem, point: np.ndarray, value: float, gradient: np.
     )
 
 
-def blame_draws(problem: Problem, posterior: Gaussian, objective: Objective) -> str:
+def blame_draws(problem: Problem, posterior: Member, objective: Objective) -> str:
     """Say at which draw around the start the log density or its gradient is not finite."""
     for z, counts in objective.chunks:
         points = place(posterior, z)

@@ -9,10 +9,10 @@ import jax
 import numpy as np
 
 from quenched.draws import Draws
-from quenched.families import Family, Gaussian
+from quenched.families import Family, Member
 from quenched.fitting.ascent import Ascent, Interrupted
 from quenched.fitting.method import Method
-from quenched.fitting.monitor import check, clear, too_few
+from quenched.fitting.monitor import check, clear, too_few, until_level
 from quenched.fitting.start import CannotStart, Start, Starter
 from quenched.objective import Objective
 from quenched.problem import Problem
@@ -25,6 +25,7 @@ _SUSPECT = (Status.NO_ASCENT, Status.NOT_FINITE)
 _STARTS_WHEN_SUSPECT = 4
 CHECK_BATCH = 256  # check draws at a time
 NOWHERE = 1e-3  # standard deviation of the posterior of a fit that could not begin
+_LEVEL = 0.05  # of the tolerance: the rise of the bound that is not waited for
 _SAME_OPTIMUM = 0.5  # posterior standard deviations, root mean square over coordinates
 
 
@@ -46,6 +47,7 @@ class Run:
         self.n_evaluations = 0
         self.n_objective_evaluations = 0
         self.optima: tuple[Optimum, ...] = ()
+        self.gaussian: Ascent | None = None  # where a fit of another family began
 
     def go(self, problem: Problem, space: Space, point: np.ndarray, draws: Draws, resumed: Fit | None, watch) -> Fit:
         self.problem, self.space, self.draws, self.watch = problem, space, draws, watch
@@ -61,19 +63,52 @@ class Run:
             self.starts = _STARTS_WHEN_SUSPECT
             other = self._ascend(objective, self._start(objective, point, None))
             ascent = other if other.status is Status.CONVERGED or other.bound > ascent.bound else ascent
+        ascent = self._lift(objective, ascent)
         while ascent.status is Status.CONVERGED and self._too_few() and self.may_grow:
-            self.draws = self.draws.grow(2 * self.draws.n)
-            ascent = self._ascend(
-                Objective(problem, self.draws),
-                Start(ascent.posterior, ascent.hyper, ascent.bound, precision=start.precision),
-            )
-        return self._of(ascent)
+            self.draws = self.draws.grow(self._more_draws(ascent))
+            objective = Objective(problem, self.draws)
+            warm = Start(ascent.posterior, ascent.hyper, ascent.bound, precision=start.precision)
+            ascent = self._ascend(objective, self._better_start(objective, warm))
+        return self._of(self._better_of(ascent))
+
+    def _more_draws(self, ascent: Ascent) -> int:
+        """Twice as many, or up to eight times for a posterior that is free to follow its draws, by how far it does."""
+        last, factor = self.rounds[-1], 2
+        while not ascent.posterior.affine and factor < 8 and last.bound - last.check_bound > factor * self.tolerance:
+            factor *= 2
+        return min(factor * self.draws.n, 2 ** int(np.log2(self.max_draws / self.draws.n)) * self.draws.n)
+
+    def _better_start(self, objective: Objective, start: Start) -> Start:
+        """Where to go on with more draws: from the Gaussian again, if the warped posterior followed the fewer ones."""
+        if self.gaussian is None:
+            return start
+        again = Start(self.family.lift(self.gaussian.posterior), self.gaussian.hyper, self.gaussian.bound)
+        return max(start, again, key=lambda start: objective.bound(start.posterior, start.hyper, profile=True)[0])
+
+    def _lift(self, objective: Objective, ascent: Ascent) -> Ascent:
+        """Go on in the family that was asked for, from the Gaussian in which it begins."""
+        lifted = self.family.lift(ascent.posterior)
+        if lifted is ascent.posterior or ascent.status is not Status.CONVERGED:
+            return ascent
+        self.gaussian, self.gaussian_round = ascent, self.rounds[-1]
+        return self._ascend(objective, Start(lifted, ascent.hyper, ascent.bound))
+
+    def _better_of(self, ascent: Ascent) -> Ascent:
+        """What is better on fresh draws: the end of the fit, or the Gaussian in which it began."""
+        if self.gaussian is None:
+            return ascent
+        last, first = self.rounds[-1], self.gaussian_round
+        if last.check_bound > first.check_bound - 2.0 * np.hypot(last.check_error, first.check_error):
+            return ascent
+        self.rounds.append(first)
+        note = "The warped posterior followed its draws, so this is the Gaussian in which it began."
+        return self.gaussian._replace(posterior=self.family.lift(self.gaussian.posterior), note=note)
 
     def _start(self, objective: Objective, point: np.ndarray, resumed: Fit | None) -> Start:
         if resumed is not None and resumed.converged:
             return self._resume(resumed)
         self.watch.say("looking for a start")
-        starter = Starter(self.problem, self.family, objective, self.seed, lambda: self.watch.expired)
+        starter = Starter(self.problem, self.family.base, objective, self.seed, lambda: self.watch.expired)
         if resumed is not None:
             # A fit that was cut short may have been cut short far from home: what it reached must beat a fresh start.
             given, fresh = starter.judged(*self._resume(resumed)[:2]), self.method.begin(starter, point)
@@ -125,13 +160,15 @@ class Run:
         reached = start
         before = objective.n_evaluations
 
-        def record(posterior: Gaussian, hyper: Hyper, bound: float) -> None:
+        def record(posterior: Member, hyper: Hyper, bound: float) -> None:
             nonlocal reached
             reached = Start(posterior, hyper, bound)
             self._record(posterior, hyper, bound, self.n_evaluations + objective.n_evaluations - before)
 
+        # Of a warped posterior the last thousandths of a nat take most of the evaluations, and change nothing.
+        watch = self.watch if self.family.base is self.family else until_level(self.watch, _LEVEL * self.tolerance)
         try:
-            ascent = self.method.run(objective, start, self.watch, record)
+            ascent = self.method.run(objective, start, watch, record)
         except Interrupted as stop:
             ascent = stop.reached
         except KeyboardInterrupt:
@@ -143,7 +180,7 @@ class Run:
             save(self._of(ascent), self.checkpoint)
         return ascent
 
-    def _record(self, posterior: Gaussian, hyper: Hyper, bound: float, n_evaluations: int) -> None:
+    def _record(self, posterior: Member, hyper: Hyper, bound: float, n_evaluations: int) -> None:
         """End a round: check the bound, with as many check draws as it takes to judge it."""
         usual = 5 * self.draws.n
 
@@ -168,7 +205,7 @@ class Run:
         message = " ".join(part for part in (ascent.status.message, ascent.note) if part)
         return self._result(ascent.posterior, ascent.hyper, ascent.bound, ascent.status, message)
 
-    def _result(self, posterior: Gaussian, hyper: Hyper, bound: float, status: Status, message: str) -> Fit:
+    def _result(self, posterior: Member, hyper: Hyper, bound: float, status: Status, message: str) -> Fit:
         last = self.rounds[-1] if self.rounds else Round(self.draws.n, bound, np.nan, np.nan, 0)
         return Fit(
             posterior=Posterior(jax.tree.map(np.asarray, posterior)),

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from quenched.families import Gaussian, factor_of_inverse
+from quenched.families import Member, factor_of_inverse
 from quenched.fitting.ascent import Ascent, Watch, ascend, climb
 from quenched.fitting.start import Start, Starter
 from quenched.objective import Objective
@@ -16,7 +16,7 @@ from quenched.optimise import LBFGS, Minimiser, ScaledConjugateGradients
 from quenched.result import Status
 from quenched.targets import Hyper
 
-Record = Callable[[Gaussian, Hyper, float], Any]  # told of the end of a round
+Record = Callable[[Member, Hyper, float], Any]  # told of the end of a round
 
 
 class Method(eqx.Module):
@@ -40,7 +40,8 @@ class Joint(Method):
         L-BFGS unless told otherwise.
     gradient_tolerance
         Largest component of the gradient in whitened coordinates: about the distance from the optimum in posterior
-        standard deviations. It is relaxed to what the precision of the log density allows.
+        standard deviations. It is relaxed to what the precision of the log density allows, and a hundredfold for a
+        posterior that is not Gaussian.
     max_evaluations
         Of the bound, on one set of draws.
     whiten_every
@@ -61,7 +62,7 @@ class Joint(Method):
             start.posterior,
             start.hyper,
             self.minimiser,
-            gradient_tolerance=self.gradient_tolerance,
+            gradient_tolerance=self.gradient_tolerance * (1.0 if start.posterior.affine else 100.0),
             max_evaluations=self.max_evaluations,
             whiten_every=self.whiten_every,
             watch=watch,
@@ -133,7 +134,7 @@ class Alternating(Method):
         return Ascent(posterior, hyper, bound, status, steepness, count, note if status is Status.NO_ASCENT else "")
 
 
-def active_coordinates(posterior: Gaussian, hyper: Hyper, part: str) -> np.ndarray:
+def active_coordinates(posterior: Member, hyper: Hyper, part: str) -> np.ndarray:
     """One for the coordinates of the mean, of the scale, or of the free hyperparameters; zero for the rest."""
 
     def mark(path, leaf):

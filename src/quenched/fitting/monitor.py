@@ -7,12 +7,28 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.draws import stream
-from quenched.families import Gaussian
+from quenched.families import Member
+from quenched.fitting.ascent import Watch
 from quenched.objective import log_ratios
 from quenched.problem import Problem
+from quenched.result import Status
 from quenched.targets import Hyper
 
+_FEW_EVALUATIONS = 6  # more than a line search usually rejects in a row
+
 Decided = Callable[[float, float, int], bool]  # told the check bound, its error and the draws so far
+
+
+def until_level(watch: Watch, nats: float) -> Watch:
+    """A watch that also ends an ascent, as converged, when a few evaluations raised the bound by less than `nats`."""
+    bounds: list[float] = []
+
+    def told(bound: float, n_draws: int) -> Status | None:
+        bounds.append(bound)
+        level = len(bounds) > _FEW_EVALUATIONS and bound - bounds[-1 - _FEW_EVALUATIONS] < nats
+        return Status.CONVERGED if level else watch(bound, n_draws)
+
+    return told
 
 
 class Check(NamedTuple):
@@ -34,7 +50,7 @@ def too_few(gap: Array, error: Array, tolerance: float) -> Array:
 
 def check(
     problem: Problem,
-    posterior: Gaussian,
+    posterior: Member,
     hyper: Hyper,
     n: int,
     seed: int,

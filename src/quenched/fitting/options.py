@@ -12,8 +12,6 @@ from quenched.fitting.method import Method
 from quenched.targets import EntropyForm, Form, Target, log_density
 from quenched.transforms import leaf_name
 
-_FEWEST_DRAWS = 64
-
 
 def read_target(function: Any) -> Target:
     if isinstance(function, Target):
@@ -57,16 +55,16 @@ def read_draws(draws: Any, family: Family, form: Form, sizes: tuple[int, ...], s
     if draws.dim != dim:
         raise ValueError(f"draws have {draws.dim} coordinates, but the parameters have {dim} on the real line.")
     _refuse_unbounded(draws, family, form, sizes)
+    if family.base is not family and draws.kind not in ("matched", "antithetic"):
+        raise ValueError(
+            f"draws are {draws.kind}: family={family.name!r} needs mirrored ones, for which its entropy is exact; use "
+            "quenched.matched(n, dim)."
+        )
     return draws
 
 
-def first_draws(coupled: int) -> int:
-    """How many draws a fit begins with."""
-    return max(_FEWEST_DRAWS, 4 * coupled)
-
-
-def read_max_draws(max_draws: Any, coupled: int) -> int:
-    return max(2048, 16 * coupled) if max_draws is None else whole_number("max_draws", max_draws, 2)
+def read_max_draws(max_draws: Any, coupled: int, first: int) -> int:
+    return max(2048, 16 * coupled, first) if max_draws is None else whole_number("max_draws", max_draws, 2)
 
 
 def read_tolerance(tolerance: Any, dim: int) -> float:

@@ -56,7 +56,7 @@ def fit(
     data
         Any pytree of arrays, handed to the log density. New data of the same shapes never cause a new trace.
     family
-        "full", "diagonal", or `Blocks(...)`.
+        "full", "diagonal", `Blocks(...)`, or "warped" (`Warped(...)`) for posteriors that are skewed or bent.
     draws
         None grows matched draws until the gap is below `tolerance`. A number or a `Draws` object fixes them.
     transforms
@@ -124,7 +124,7 @@ def fit(
             space, point = resumed.space, resumed.posterior.mean
             hyper = own_hyper(resumed, target) if hyper is None else hyper
         coupled = run.family.coupled_coordinates(space.sizes)
-        default = options.first_draws(coupled)
+        default = run.family.first_draws(space.sizes)
         if resumed is not None:
             default = max(2 * coupled, resumed.n_draws + resumed.n_draws % 2)
         form = target.make_form(space.dim)
@@ -138,7 +138,7 @@ def fit(
                 stacklevel=2,
             )
         run.tolerance = options.read_tolerance(tolerance, space.dim)
-        limit = options.read_max_draws(max_draws, coupled)
+        limit = options.read_max_draws(max_draws, coupled, first.n)
         run.max_draws = first.n if draws is not None else limit
         while (
             memory is not None

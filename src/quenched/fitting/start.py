@@ -15,7 +15,7 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.draws import make, stream
-from quenched.families import Diagonal, Family, Gaussian
+from quenched.families import Diagonal, Family, Member
 from quenched.fitting.ascent import Watch, ascend
 from quenched.fitting.blame import blame_draws, blame_start
 from quenched.fitting.mode import MAX_STEPS, MODE_TOLERANCE, Mode, Search, find_mode
@@ -36,7 +36,7 @@ MAX_SHRINKS = 12
 class Start(NamedTuple):
     """A posterior to start from."""
 
-    posterior: Gaussian
+    posterior: Member
     hyper: Hyper
     bound: float
     totals: Totals | None = None  # on the draws of the fit, when they have been taken
@@ -108,7 +108,7 @@ class Starter:
         posterior = self._finite_everywhere(self.objective, point, scale)
         return self.judged(posterior, self.problem.hyper, profile=False)
 
-    def judged(self, posterior: Gaussian, hyper: Hyper, profile: bool = True) -> Start:
+    def judged(self, posterior: Member, hyper: Hyper, profile: bool = True) -> Start:
         """A candidate with its bound on the draws of the fit."""
         before = self.objective.n_evaluations
         bound, hyper, totals = self.objective.bound(posterior, hyper, profile=profile)
@@ -122,7 +122,7 @@ class Starter:
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             raise CannotStart(blame_start(self.problem, point, value, gradient))
 
-    def _short_fit(self, point: np.ndarray, rival: float) -> tuple[Gaussian, Hyper]:
+    def _short_fit(self, point: np.ndarray, rival: float) -> tuple[Member, Hyper]:
         """A short fit of means and standard deviations alone, with a few broad draws matched per coordinate.
 
         It goes on for as long as it rises and is not far below the bound of its rival.
@@ -145,7 +145,7 @@ class Starter:
         self.n_short += objective.n_evaluations
         return ascent.posterior, ascent.hyper
 
-    def _finite_everywhere(self, objective: Objective, point: np.ndarray, scale: float) -> Gaussian:
+    def _finite_everywhere(self, objective: Objective, point: np.ndarray, scale: float) -> Member:
         """One standard deviation for all, shrunk until the target and its gradient are finite at every draw."""
         hyper = self.problem.hyper
         for _ in range(MAX_SHRINKS):
@@ -190,7 +190,7 @@ def gives_up(n: Array, bound: Array, earlier: Array, rival: Array, dim: int) -> 
     return (n < _SHORT_FIT) & hopeless | (n >= _SHORT_FIT) & fading
 
 
-def without_correlations(posterior: Gaussian, n_free: int) -> np.ndarray:
+def without_correlations(posterior: Member, n_free: int) -> np.ndarray:
     """Zero for the coordinates of a triangular scale below its diagonal, one for all others."""
 
     def mark(path, leaf):

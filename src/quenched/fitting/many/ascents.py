@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from quenched.arrays import Array
-from quenched.families import Gaussian
+from quenched.families import Member
 from quenched.fitting.ascent import at_the_top, raise_bound
 from quenched.fitting.many.bound import Chunks, slope
 from quenched.fitting.many.lanes import Work
@@ -57,7 +57,7 @@ class Climb(NamedTuple):
 class Summit(NamedTuple):
     """Where ascents ended."""
 
-    posterior: Gaussian
+    posterior: Member
     hyper: Hyper
     bound: Array
     outcome: Array

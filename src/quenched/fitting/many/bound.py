@@ -13,7 +13,7 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.draws import Draws
-from quenched.families import Gaussian
+from quenched.families import Member
 from quenched.objective import Coordinates, Slope, Totals, close, half_of_mirrored, nothing, totals_at
 from quenched.targets import Form, Hyper
 
@@ -46,7 +46,7 @@ def cut_up(draws: Draws, first: int) -> Chunks:
     return Chunks(filled.reshape(shape), counts, np.asarray(used), np.asarray(float(draws.n)))
 
 
-def total(evaluate, posterior: Gaussian, free: Array, data: Any, chunks: Chunks) -> Totals:
+def total(evaluate, posterior: Member, free: Array, data: Any, chunks: Chunks) -> Totals:
     """Totals of one problem over all its draws."""
 
     def add(index, so_far):
@@ -73,7 +73,7 @@ class Judged(NamedTuple):
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def judge(evaluate, form: Form, chunks: Chunks, posterior: Gaussian, hyper: Hyper, data: Any) -> Judged:
+def judge(evaluate, form: Form, chunks: Chunks, posterior: Member, hyper: Hyper, data: Any) -> Judged:
     """The bounds of many posteriors, each at its best precisions."""
 
     def one(posterior, hyper, data):

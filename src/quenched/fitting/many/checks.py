@@ -10,7 +10,7 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.draws import stream
-from quenched.families import Gaussian
+from quenched.families import Member
 from quenched.fitting.many.rows import rows
 from quenched.fitting.many.scene import Scene
 from quenched.objective import log_q
@@ -30,7 +30,7 @@ class Checks(NamedTuple):
 def check_many(
     scene: Scene,
     problems: np.ndarray,
-    posterior: Gaussian,
+    posterior: Member,
     hyper: Hyper,
     *,
     n: int,
@@ -55,7 +55,7 @@ def check_many(
     return Checks(mean, error)
 
 
-def _ratios_of(scene: Scene, problems: np.ndarray, posterior: Gaussian, hyper: Hyper, fresh: np.ndarray) -> np.ndarray:
+def _ratios_of(scene: Scene, problems: np.ndarray, posterior: Member, hyper: Hyper, fresh: np.ndarray) -> np.ndarray:
     """log p − log q at one batch of check draws, (fits, draws)."""
     used = -(-len(fresh) // _CHUNK)
     z = np.zeros((max(_CAPACITY, used) * _CHUNK, fresh.shape[1]))
@@ -66,13 +66,13 @@ def _ratios_of(scene: Scene, problems: np.ndarray, posterior: Gaussian, hyper: H
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _ratios(values, form: Form, z: Array, used: Array, posterior: Gaussian, hyper: Hyper, data: Any) -> Array:
+def _ratios(values, form: Form, z: Array, used: Array, posterior: Member, hyper: Hyper, data: Any) -> Array:
     def one(posterior, hyper, data):
         def fill(index, so_far):
             points = posterior.transform(z[index])
             log_p = form.offset(hyper) + form.weight(hyper) * values(points, data, hyper.free)
             log_p = log_p + form.log_prior(points, hyper)
-            return so_far.at[index].set(log_p - log_q(z[index], posterior.log_determinant()))
+            return so_far.at[index].set(log_p - log_q(posterior, z[index]))
 
         return jax.lax.fori_loop(0, used, fill, jnp.zeros(z.shape[:2]))
 

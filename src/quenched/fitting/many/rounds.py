@@ -52,7 +52,8 @@ class Rounds:
         """Fit all; a keyboard interrupt keeps the rounds that have ended."""
         left = np.setdiff1d(np.arange(self.scene.n), list(self.faults))
         try:
-            lost = left if self.scene.problem.programs is None else self._together(left)
+            apart = self.scene.problem.programs is None or self.scene.family.base is not self.scene.family
+            lost = left if apart else self._together(left)
             self._apart(lost)
         except KeyboardInterrupt:
             self.scene.interrupted = True

@@ -64,7 +64,7 @@ def fit_many(
     own_starts
         `start` has the problems along its first axis too: one start for each.
     family, draws, transforms, hyper, seed, max_draws, tolerance, check
-        As in `fit`, for each problem.
+        As in `fit`, for each problem. Warped posteriors are fitted problem by problem.
     method
         `Joint()`.
     memory
@@ -104,8 +104,8 @@ def fit_many(
         space, points = read_starts(start, transforms, n, own_starts)
         coupled = family.coupled_coordinates(space.sizes)
         form = target.make_form(space.dim)
-        first = options.read_draws(draws, family, form, space.sizes, seed, options.first_draws(coupled))
-        limit = options.read_max_draws(max_draws, coupled)
+        first = options.read_draws(draws, family, form, space.sizes, seed, family.first_draws(space.sizes))
+        limit = options.read_max_draws(max_draws, coupled, first.n)
         tolerance = options.read_tolerance(tolerance, space.dim)
 
         def make_run() -> Run:

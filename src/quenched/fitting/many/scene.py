@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.execute import Programs, bytes_of_a_point
-from quenched.families import Family, Gaussian
+from quenched.families import Family, Member
 from quenched.fitting.many.lanes import Done, Work, drive
 from quenched.fitting.many.rows import Widths, put, repeated, rows, take
 from quenched.fitting.progress import Watcher
@@ -57,7 +57,7 @@ class Scene:
         most = min(_WIDEST, max(1, int((problem.memory or _MEMORY) // each)))
         return Widths(1 if each > _HEAVY else min(_NARROW, self.n), most)
 
-    def isotropic(self, index: np.ndarray, scale: float) -> Gaussian:
+    def isotropic(self, index: np.ndarray, scale: float) -> Member:
         """Posteriors at the starts of these problems, with one standard deviation for all."""
         spread = np.full(self.problem.dim, scale)
         at_zero = repeated(self.family.isotropic(np.zeros(self.problem.dim), spread, self.sizes), len(index))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quenched.draws import make, stream
-from quenched.families import Diagonal, Gaussian, factor_of_inverse
+from quenched.families import Diagonal, Member, factor_of_inverse
 from quenched.fitting.many.ascents import Limits, Plan, ascents
 from quenched.fitting.many.bound import Chunks, cut_up, judge
 from quenched.fitting.many.modes import Modes, expand, modes
@@ -30,7 +30,7 @@ from quenched.targets import Hyper
 class Starts(NamedTuple):
     """Posteriors to start from, in rows of all problems."""
 
-    posterior: Gaussian
+    posterior: Member
     hyper: Hyper
     worth: np.ndarray  # the bound on the draws of the fit; minus infinity where no start was found
     factor: np.ndarray | None  # of the target's covariance near its mode, where the family cannot hold all of it
@@ -95,7 +95,7 @@ class Starters:
             starts.factored[index] = True
         return worth
 
-    def _judged(self, index: np.ndarray, member: Gaussian, hyper: Hyper) -> tuple[np.ndarray, Hyper]:
+    def _judged(self, index: np.ndarray, member: Member, hyper: Hyper) -> tuple[np.ndarray, Hyper]:
         """What candidates are worth on the draws of the fit; minus infinity if their gradient is not finite."""
         scene = self.scene
         program = partial(judge, scene.programs.evaluate, scene.problem.form, self.chunks)
@@ -120,7 +120,7 @@ class Starters:
         values = (found.posterior, hyper, worth, np.zeros(len(index), bool))
         put((starts.posterior, starts.hyper, starts.worth, starts.factored), index[better], rows(values, better))
 
-    def _short_fits(self, index: np.ndarray, broad: Gaussian, chunks: Chunks):
+    def _short_fits(self, index: np.ndarray, broad: Member, chunks: Chunks):
         scene, free = self.scene, self.scene.hyper.free[index]
         moves = without_correlations(rows(broad, 0), free.shape[1]) > 0
         limits = Limits(SHORT_FIT_TOLERANCE, LONGEST_SHORT_FIT, LONGEST_SHORT_FIT, moves, short=True)
@@ -128,7 +128,7 @@ class Starters:
         inputs = (Coordinates(broad, free), rows(scene.hyper, index), self.starts.worth[index])
         return scene.drive(ascents(plan, limits, chunks, scene.problem.noise), index, inputs, "short fits")
 
-    def _finite_everywhere(self, index: np.ndarray, chunks: Chunks) -> tuple[np.ndarray, Gaussian]:
+    def _finite_everywhere(self, index: np.ndarray, chunks: Chunks) -> tuple[np.ndarray, Member]:
         """One standard deviation for all, shrunk until the target and its gradient are finite at every draw."""
         scene, broad = self.scene, self.scene.isotropic(index, 1.0)
         program = partial(judge, scene.programs.evaluate, scene.problem.form, chunks)

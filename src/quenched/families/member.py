@@ -1,0 +1,98 @@
+"""What every posterior can do, whatever its family: a smooth one-to-one map of standard-normal draws.
+
+The fit optimises in whitened coordinates: it holds a member that is roughly right and moves it by another, of the same
+family, whose numbers begin at zero. Zero stands for the identity map.
+"""
+
+from abc import abstractmethod
+from typing import Self
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from quenched.arrays import Array
+
+LOG_TWO_PI = float(np.log(2.0 * np.pi))
+
+
+class Member(eqx.Module):
+    """A posterior q with numbers, on the real line: the density of `transform(z)` for standard-normal z.
+
+    `scale` is the lower-triangular factor of the covariance. Whether `transform` is affine, and so known by mean and
+    scale alone, `affine` says.
+    """
+
+    mean: eqx.AbstractVar[Array]
+    affine: eqx.AbstractClassVar[bool]
+
+    @property
+    def dim(self) -> int:
+        return self.mean.shape[-1]
+
+    @abstractmethod
+    def transform(self, draws: Array) -> Array:
+        """The point w of every draw z."""
+
+    @abstractmethod
+    def standardise(self, points: Array) -> Array:
+        """The draws z behind the points w: the inverse of `transform`."""
+
+    @abstractmethod
+    def log_slope(self, draws: Array) -> Array:
+        """log |det dw/dz| at every draw."""
+
+    @abstractmethod
+    def moved(self, inner: Self) -> Self:
+        """The member at the whitened coordinates `inner` around this one."""
+
+    @abstractmethod
+    def shifted(self, shift: Array) -> Self:
+        """The member with its mean moved by a vector."""
+
+    @abstractmethod
+    def log_determinant(self) -> Array:
+        """The mean of `log_slope` over all standard-normal draws; for a Gaussian, log |det scale|."""
+
+    @abstractmethod
+    def variance(self) -> Array:
+        """Diagonal of the covariance."""
+
+    @property
+    @abstractmethod
+    def scale(self) -> Array:
+        """A dense matrix L with covariance L Lᵀ."""
+
+    @property
+    def covariance(self) -> Array:
+        """L Lᵀ, dense."""
+        return self.scale @ self.scale.T
+
+    def entropy(self) -> Array:
+        return 0.5 * self.dim * (LOG_TWO_PI + 1.0) + self.log_determinant()
+
+    def log_density(self, points: Array) -> Array:
+        """log q at every row."""
+        draws = self.standardise(points)
+        return -0.5 * jnp.sum(draws**2, axis=-1) - 0.5 * self.dim * LOG_TWO_PI - self.log_slope(draws)
+
+    def second_moment(self) -> Array:
+        """E wᵀw = mean·mean + tr(covariance): what an isotropic prior needs to know."""
+        return self.mean @ self.mean + jnp.sum(self.variance())
+
+    def kl_to_isotropic(self, precision: Array) -> Array:
+        """KL(q ‖ N(0, I / precision)): Eq. (10) of the paper."""
+        quadratic = precision * self.second_moment() - self.dim
+        return 0.5 * (quadratic - self.dim * jnp.log(precision)) - self.log_determinant()
+
+    def kl_to_gaussian(self, mean: Array, precision: Array) -> Array:
+        """KL(q ‖ N(mean, precision⁻¹)) for a dense prior precision."""
+        away = self.mean - mean
+        quadratic = jnp.sum((precision @ self.scale) * self.scale) + away @ precision @ away - self.dim
+        _, log_determinant = jnp.linalg.slogdet(precision)
+        return 0.5 * (quadratic - log_determinant) - self.log_determinant()
+
+    def sample(self, n: int, seed: int = 0) -> np.ndarray:
+        """Independent samples from the posterior, (n, dim), on the real line."""
+        draws = np.random.default_rng(seed).standard_normal((n, self.dim))
+        return np.asarray(self.transform(jnp.asarray(draws, self.mean.dtype)))
