@@ -22,7 +22,7 @@ from quenched.result import to_natural
 from quenched.targets import log_density
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-import posteriordb  # noqa: E402
+import posteriordb
 
 SKEWED = ("garch", "lotka", "schools", "gp_pois")
 CHECKS = 20_000

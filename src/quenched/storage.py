@@ -110,7 +110,7 @@ def _read_member(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> Member:
     if text["kind"] == "DiagonalGaussian":
         return DiagonalGaussian(*leaves)
     if text["kind"] == "WarpedGaussian":
-        return WarpedGaussian(FullGaussian(*leaves[:3]), *leaves[3:])
+        return WarpedGaussian(FullGaussian(*leaves[:3]), *leaves[3:])  # pyright: ignore
     stacks = tuple(FullGaussian(*leaves[i : i + 3]) for i in range(0, len(leaves), 3))
     return BlocksGaussian(stacks, tuple(tuple(tuple(block) for block in stack) for stack in text["places"]))  # pyright: ignore
 

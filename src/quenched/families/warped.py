@@ -85,7 +85,7 @@ class WarpedGaussian(Member):
         return self.gaussian.log_determinant()
 
     def moved(self, inner):
-        return WarpedGaussian(
+        return WarpedGaussian(  # pyright: ignore
             self.gaussian.compose(inner.gaussian),
             self.skew + inner.skew,
             self.spread + inner.spread,
@@ -93,7 +93,7 @@ class WarpedGaussian(Member):
         )
 
     def shifted(self, shift):
-        return WarpedGaussian(self.gaussian.shifted(shift), self.skew, self.spread, self.bends)
+        return WarpedGaussian(self.gaussian.shifted(shift), self.skew, self.spread, self.bends)  # pyright: ignore
 
     @property
     def scale(self) -> Array:

@@ -97,7 +97,7 @@ class Run:
         if self.gaussian is None:
             return ascent
         last, first = self.rounds[-1], self.gaussian_round
-        if last.check_bound > first.check_bound - 2.0 * np.hypot(last.check_error, first.check_error):
+        if last.check_bound > first.check_bound - self.tolerance:
             return ascent
         self.rounds.append(first)
         note = "The warped posterior followed its draws, so this is the Gaussian in which it began."

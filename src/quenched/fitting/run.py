@@ -139,7 +139,9 @@ def fit(
         run.tolerance = (
             max(0.02, 0.01 * space.dim) if tolerance is None else options.positive_number("tolerance", tolerance)
         )
-        limit = max(2048, 16 * coupled, first.n) if max_draws is None else options.whole_number("max_draws", max_draws, 2)
+        limit = (
+            max(2048, 16 * coupled, first.n) if max_draws is None else options.whole_number("max_draws", max_draws, 2)
+        )
         run.max_draws = first.n if draws is not None else limit
         while (
             memory is not None
