@@ -82,7 +82,10 @@ class Run:
         if self.gaussian is None:
             return start
         again = Start(self.family.lift(self.gaussian.posterior), self.gaussian.hyper, self.gaussian.bound)
-        return max(start, again, key=lambda start: objective.bound(start.posterior, start.hyper, profile=True)[0])
+        bounds = [objective.bound(one.posterior, one.hyper, profile=True)[0] for one in (start, again)]
+        self.n_evaluations += objective.n_evaluations
+        self.n_objective_evaluations += 2
+        return again if bounds[1] > bounds[0] or np.isnan(bounds[0]) else start
 
     def _lift(self, objective: Objective, ascent: Ascent) -> Ascent:
         """Go on in the family that was asked for, from the Gaussian in which it begins."""
