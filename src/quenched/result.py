@@ -111,7 +111,7 @@ def require_origin(fit: "Fit") -> Origin:
 
 
 class Posterior:
-    """The fitted Gaussian over the raveled parameters on the real line, in NumPy."""
+    """The fitted posterior, a Gaussian or a warped one, over the raveled parameters on the real line, in NumPy."""
 
     def __init__(self, member: Member):
         self.member = member
@@ -126,12 +126,12 @@ class Posterior:
 
     @cached_property
     def mean(self) -> np.ndarray:
-        """m."""
+        """m: also of a warped posterior, whose terms have mean zero."""
         return self._double(lambda: self.member.mean)
 
     @cached_property
     def scale(self) -> np.ndarray:
-        """L, lower triangular, with covariance L Lᵀ."""
+        """L, lower triangular, with covariance L Lᵀ; of a warped posterior, the factor of its own covariance."""
         return self._double(lambda: self.member.scale)
 
     @cached_property
@@ -160,7 +160,7 @@ class Posterior:
         return self._double(lambda: self.member.sample(n, seed))
 
     def transform(self, draws: np.ndarray) -> np.ndarray:
-        """mean + scale z for every row z."""
+        """The point of every row z: mean + scale z, or its warped image."""
         return self._double(lambda: self.member.transform(jnp.asarray(draws)))
 
     @staticmethod

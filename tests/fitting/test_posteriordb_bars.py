@@ -93,3 +93,14 @@ def test_deviations_are_those_of_the_reference():
         fit, posterior = fitted(name), posteriordb.load_one(name)
         sds = np.concatenate([np.ravel(fit.sd[leaf]) for leaf in posterior.quantities(fit.sd, posterior.data)])
         np.testing.assert_allclose(sds, posterior.reference_sd, rtol=0.06, err_msg=name)
+
+
+@pytest.mark.parametrize("name", ["garch-garch11", "eight_schools-eight_schools_noncentered"])
+def test_a_warp_pays_where_the_posterior_is_skewed(name):
+    posterior = posteriordb.load_one(name)
+    transforms = {leaf: transform(constraint) for leaf, constraint in posterior.constraints.items()}
+    options = {"data": posterior.data, "transforms": transforms, "progress": False}
+    warped = qd.fit(posterior.log_density, posterior.start, family="warped", **options)
+    full = fitted(name)
+    assert warped.check_bound - 2.0 * warped.check_error > full.check_bound + 2.0 * full.check_error
+    assert warped.n_objective_evaluations <= 80

@@ -217,7 +217,13 @@ def assert_same(one, other):
 
 @pytest.mark.parametrize(
     ("name", "family"),
-    [("logistic(5)", "full"), ("logistic(5)", "diagonal"), ("logistic(5)", "blocks"), ("constrained", "full")],
+    [
+        ("logistic(5)", "full"),
+        ("logistic(5)", "diagonal"),
+        ("logistic(5)", "blocks"),
+        ("logistic(5)", "warped"),
+        ("constrained", "full"),
+    ],
 )
 def test_save_then_load_is_equal(name, family, tmp_path):
     problem = problems.PROBLEMS[name]

@@ -57,10 +57,10 @@ def test_standardise_inverts_transform(name, dim, seed):
 @every_family
 @registry.law
 @given(dims, seeds)
-def test_compose_is_composition(name, dim, seed):
+def test_moving_by_a_member_is_composition(name, dim, seed):
     outer, inner = some_member(name, dim, seed), some_member(name, dim, seed + 1)
     z = np.random.default_rng(seed).standard_normal((5, dim))
-    both = outer.compose(inner)
+    both = outer.moved(inner)
     assert jax.tree.structure(both) == jax.tree.structure(outer)
     np.testing.assert_allclose(both.transform(z), outer.transform(inner.transform(z)), atol=1e-10)
 

@@ -15,7 +15,7 @@ from quenched.families import Full
 from quenched.families.bends import n_bends, terms, unpack_bends
 from quenched.families.stretch import quadrature, stretch, unstretch
 
-dims = st.sampled_from([1, 2, 5])
+dims = st.sampled_from([1, 4])
 seeds = st.integers(0, 2**31)
 either = pytest.mark.parametrize("bend", [True, False])
 
@@ -74,7 +74,7 @@ def test_density_integrates_to_one():
 
 @either
 @registry.law
-@given(st.sampled_from([1, 2, 4]), seeds)
+@given(dims, seeds)
 def test_entropy_and_moments_are_those_of_many_samples(bend, dim, seed):
     member = registry.random_warped(dim, seed, bend=bend)
     n = 40_000
@@ -148,7 +148,7 @@ def test_a_banana_is_bent_straight():
     """It lies in the family: the bound is the evidence, 2π · 0.5."""
     warped = qd.fit(banana, np.zeros(2), family="warped", progress=False)
     evidence = np.log(2.0 * np.pi * 0.5)
-    np.testing.assert_allclose(warped.bound, evidence, atol=1e-3)
+    np.testing.assert_allclose(warped.bound, evidence, atol=5e-3)
     np.testing.assert_allclose(warped.covariance, [[1.0, 0.0], [0.0, 0.25 + 2.0]], atol=0.05)
 
 
@@ -162,3 +162,40 @@ def test_without_bends_there_are_none():
     warped = qd.fit(banana, np.zeros(2), family=qd.Warped(bend=False), progress=False)
     assert warped.posterior.member.bends.size == 0
     assert warped.bound < np.log(2.0 * np.pi * 0.5) - 0.1
+
+
+def test_saved_and_resumed(tmp_path):
+    fit = qd.fit(banana, np.zeros(2), family="warped", progress=False)
+    loaded = qd.load(fit.save(tmp_path / "fit.npz"))
+    points = fit.posterior.sample(5)
+    np.testing.assert_array_equal(loaded.posterior.log_density(points), fit.posterior.log_density(points))
+    again = qd.fit(banana, loaded, family="warped", progress=False)
+    assert again.n_objective_evaluations < fit.n_objective_evaluations
+    assert again.bound >= fit.bound - 1e-6
+
+
+def test_the_gaussian_comes_back_when_the_warp_follows_its_draws():
+    """Too few draws for a funnel with many necks: on fresh draws the Gaussian is better, and is what is returned."""
+    funnel = lambda w: -0.5 * w[0] ** 2 / 9.0 - 0.5 * jnp.sum(w[1:] ** 2) * jnp.exp(-w[0]) - 0.5 * 9 * w[0]
+    fit = qd.fit(funnel, np.zeros(10), family="warped", draws=20, progress=False, throw=False)
+    first, *_, last = fit.history
+    assert last == first
+    assert "this is the Gaussian" in fit.verdict
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"family": "warped", "draws": qd.iid(64, 2)}, "mirrored"),
+        ({"family": qd.Warped(bend=True), "dim": 200}, r"bend=False"),
+    ],
+)
+def test_misuse_is_named(options, words):
+    dim = options.pop("dim", 2)
+    with pytest.raises(ValueError, match=words):
+        qd.fit(lambda w: -0.5 * w @ w, np.zeros(dim), progress=False, **options)
+
+
+def test_a_bend_is_yes_or_no():
+    with pytest.raises(ValueError, match="bend"):
+        qd.Warped(bend="yes")  # pyright: ignore

@@ -36,7 +36,7 @@ def add_parser(commands: Any) -> None:
     )
     add = parser.add_argument
     add("model", metavar="MODEL.py[:name]", help="the file, and what in it to fit if not log_density")
-    add("--family", choices=("full", "diagonal", "blocks"), default="full", help="of Gaussians; blocks: one per array")
+    add("--family", choices=("full", "diagonal", "blocks", "warped"), default="full", help="blocks: one per array")
     add("--draws", type=int, metavar="N", help="fix the number of draws; grown until they suffice otherwise")
     add("--max-draws", type=int, metavar="N", help="where growth ends")
     add("--tolerance", type=float, metavar="NATS", help="gap that is accepted")

@@ -83,7 +83,10 @@ class Run:
         if self.gaussian is None:
             return start
         again = Start(self.family.lift(self.gaussian.posterior), self.gaussian.hyper, self.gaussian.bound)
-        return max(start, again, key=lambda start: objective.bound(start.posterior, start.hyper, profile=True)[0])
+        bounds = [objective.bound(one.posterior, one.hyper, profile=True)[0] for one in (start, again)]
+        self.n_evaluations += objective.n_evaluations
+        self.n_objective_evaluations += 2
+        return again if bounds[1] > bounds[0] or np.isnan(bounds[0]) else start
 
     def _lift(self, objective: Objective, ascent: Ascent) -> Ascent:
         """Go on in the family that was asked for, from the Gaussian in which it begins."""
@@ -98,7 +101,7 @@ class Run:
         if self.gaussian is None:
             return ascent
         last, first = self.rounds[-1], self.gaussian_round
-        if last.check_bound > first.check_bound - 2.0 * np.hypot(last.check_error, first.check_error):
+        if last.check_bound > first.check_bound - self.tolerance:
             return ascent
         self.rounds.append(first)
         note = "The warped posterior followed its draws, so this is the Gaussian in which it began."
