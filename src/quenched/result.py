@@ -287,15 +287,18 @@ class Fit:
     def diagnose(self, **options: Any) -> "Diagnosis":
         """The errors of the optimisation, the draws and the family (see `quenched.diagnostics.diagnose`).
 
-        It takes about as long as the fit did. Without options it is done once and kept.
+        It takes about as long as the fit did. It is kept; without options it is done only once.
         """
         from quenched.diagnostics import diagnose
 
-        if options:
-            return diagnose(self, **options)
-        if self._kept.get("diagnosis") is None:
-            self._kept["diagnosis"] = diagnose(self)
+        if options or self.diagnosis is None:
+            self._kept["diagnosis"] = diagnose(self, **options)
         return self._kept["diagnosis"]
+
+    @property
+    def diagnosis(self) -> "Diagnosis | None":
+        """The last diagnosis, if there was one."""
+        return self._kept.get("diagnosis")
 
     def attach(self, log_density: Any, data: Any = None) -> "Fit":
         """This fit with its log density and data, which a loaded fit has lost."""
@@ -315,7 +318,7 @@ class Fit:
     def __str__(self) -> str:
         from quenched.summary import render
 
-        return render(self, self._kept.get("diagnosis"))
+        return render(self, self.diagnosis)
 
     def save(self, path: str | Path) -> Path:
         """Write to an `.npz` file of plain arrays and JSON; `quenched.load` reads it."""

@@ -15,8 +15,12 @@ def fit():
 
 
 def test_a_diagnosis_is_made_once_and_kept(fit):
-    assert fit.diagnose() is fit.diagnose()
-    assert fit.diagnose(replicates=4, progress=False) is not fit.diagnose()
+    first = fit.diagnose()
+    assert fit.diagnose() is first
+    second = fit.diagnose(replicates=4, progress=False)
+    assert second is not first
+    assert fit.diagnosis is second
+    assert fit.diagnose(replicates=8, progress=False).khat == first.khat
 
 
 def test_the_summary_shows_the_errors_and_the_verdict(fit):

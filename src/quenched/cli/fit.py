@@ -46,6 +46,7 @@ def add_parser(commands: Any) -> None:
     add("--max-seconds", type=float, metavar="S", help="stop after this time and keep what was reached")
     add("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for result and report (%(default)s)")
     add("--resume", action="store_true", help="begin from the result in the folder")
+    add("--no-diagnosis", action="store_true", help="leave out errors and k-hat, which take about as long as the fit")
     add("--quiet", action="store_true", help="say only the verdict and where the files are")
     parser.set_defaults(run=run)
 
@@ -64,6 +65,8 @@ def run(options: argparse.Namespace) -> int:
     if not fit.history:
         print(f"quenched: {fit.verdict}\nNothing was reached, so nothing was saved.", file=sys.stderr)
         return 1
+    if fit.converged and not options.no_diagnosis:
+        fit.diagnose(progress=not options.quiet)
     _print(fit, options.quiet)
     _keep(fit, model, result_path)
     if fit.status == "interrupted":
@@ -134,9 +137,9 @@ def _print(fit: "Fit", quiet: bool) -> None:
     from quenched.summary import print_summary
 
     if quiet:
-        print(fit.verdict)
+        print(fit.verdict if fit.diagnosis is None else f"{fit.verdict} {fit.diagnosis.verdict}")
     else:
-        print_summary(fit, Console())
+        print_summary(fit, Console(), fit.diagnosis)
 
 
 def _keep(fit: "Fit", model: "Model", path: Path) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from quenched.diagnostics import Diagnosis
 from quenched.plots import plot_marginals, plot_monitor
 from quenched.report.markup import Level, Markup, facts, figure, table, verdict
 from quenched.report.page import Document
 from quenched.result import Fit, Status
+from quenched.summary import rows
 
 _ROWS = 500  # of the summary; a page with more is slow and read by nobody
 
@@ -31,6 +33,8 @@ def fit_report(fit: Fit, title: str = "Fit") -> Document:
     )
     page = page.section("", verdict(_level(fit), _headline(fit), fit.verdict))
     page = page.section("The bound on the log evidence", _bounds(fit), *_monitor(fit))
+    if fit.diagnosis is not None:
+        page = page.section("How far to trust it", _diagnosed(fit.diagnosis), fit.diagnosis.verdict)
     page = page.section("Posterior", *_posterior(fit))
     if fit.hyper is not None:
         page = page.section("Hyperparameters", *_hyper(fit))
@@ -69,6 +73,17 @@ def _bounds(fit: Fit) -> Markup:
     )
 
 
+def _diagnosed(diagnosis: Diagnosis) -> Markup:
+    return facts(
+        [
+            ("optimisation", f"{diagnosis.optimisation_error:.1e} from the top"),
+            ("draws", f"± {diagnosis.bound_error:.2g} on the bound; means and standard deviations below"),
+            ("family", f"k-hat {diagnosis.khat:.2f}, {diagnosis.family_gap:.2g} below the evidence"),
+            ("evidence", f"{diagnosis.evidence:.4f} ± {diagnosis.evidence_error:.4f}, by importance sampling"),
+        ]
+    )
+
+
 def _monitor(fit: Fit) -> Iterator[Any]:
     try:
         drawn = plot_monitor(fit).figure
@@ -79,14 +94,15 @@ def _monitor(fit: Fit) -> Iterator[Any]:
 
 
 def _posterior(fit: Fit) -> Iterator[Any]:
-    rows = fit.summary()
+    everything = rows(fit, fit.diagnosis)
+    heads = {"name": "parameter", "mean": "mean", "sd": "standard deviation"}
     yield table(
-        ["parameter", "mean", "standard deviation"],
-        [(row["name"], row["mean"], row["sd"]) for row in rows[:_ROWS]],
+        [heads.get(column, "± due to the draws") for column in everything[0]],
+        [tuple(row.values()) for row in everything[:_ROWS]],
         caption="In natural units.",
     )
-    if len(rows) > _ROWS:
-        yield f"{len(rows) - _ROWS} more numbers are in the saved fit."
+    if len(everything) > _ROWS:
+        yield f"{len(everything) - _ROWS} more numbers are in the saved fit."
     try:
         yield figure(plot_marginals(fit), "Marginal posteriors in natural units.")
     except ImportError:
@@ -95,13 +111,13 @@ def _posterior(fit: Fit) -> Iterator[Any]:
 
 def _hyper(fit: Fit) -> Iterator[Markup]:
     named = jax.tree_util.tree_flatten_with_path(fit.hyper)[0]
-    rows = []
+    listed = []
     for path, value in named:
         name = jax.tree_util.keystr(path, simple=True, separator=".") or "hyper"
         array = np.asarray(value)
         for index in np.ndindex(array.shape):
-            rows.append((name + (f"[{','.join(map(str, index))}]" if index else ""), float(array[index])))
-    yield table(["hyperparameter", "value"], rows[:_ROWS])
+            listed.append((name + (f"[{','.join(map(str, index))}]" if index else ""), float(array[index])))
+    yield table(["hyperparameter", "value"], listed[:_ROWS])
 
 
 def _optima(fit: Fit) -> Markup:
@@ -126,7 +142,7 @@ def _history(fit: Fit) -> Markup:
 
 
 def _settings(fit: Fit) -> Markup:
-    chosen = {name: value for name, value in fit.settings.items() if name != "versions"}
+    chosen = {name: value for name, value in fit.settings.items() if name not in ("versions", "groups")}
     versions = ", ".join(f"{name} {number}" for name, number in fit.settings.get("versions", {}).items())
     work = f"{fit.n_evaluations} gradient evaluations, {fit.n_objective_evaluations} of the bound, {fit.seconds:.2f} s"
     return facts([("status", str(fit.status)), *chosen.items(), ("work", work), ("versions", versions)])
