@@ -54,10 +54,10 @@ def _level(fit: Fit) -> Level:
 def _headline(fit: Fit) -> str:
     if fit.status in (Status.NOT_FINITE, Status.NO_ASCENT):
         return "The fit failed"
-    if fit.overfits:
-        return "Overfitting to the draws"
     if not fit.converged:
         return "Not converged"
+    if fit.overfits:
+        return "Overfitting to the draws"
     return "Converged, and the draws suffice" if fit.draws_suffice else "Converged, but with few draws"
 
 
