@@ -17,8 +17,8 @@ import numpy as np
 
 import quenched as qd
 from quenched.objective import log_ratios
+from quenched.posterior import to_natural
 from quenched.problem import Problem, make_problem
-from quenched.result import to_natural
 from quenched.targets import log_density
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

@@ -3,7 +3,9 @@
 import numpy as np
 
 from quenched.families import Diagonal
-from quenched.result import Fit, History, Posterior, Round, Status
+from quenched.outcome import History, Round, Status
+from quenched.posterior import Posterior
+from quenched.result import Fit
 from quenched.transforms import describe_space
 
 SD = 0.5  # of every coordinate on the real line

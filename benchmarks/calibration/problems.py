@@ -152,7 +152,7 @@ def by_nuts(problem: Problem, n: int = 8000, seed: int = 0) -> tuple[np.ndarray,
     """Truth by a long run, on the real line of the fit's own problem."""
     from numpyro.infer import MCMC, NUTS
 
-    from quenched.result import to_natural
+    from quenched.posterior import to_natural
 
     origin = problem.fit().origin
     with jax.enable_x64(True):

@@ -5,7 +5,8 @@ from quenched.calibration import Calibration, calibrate
 from quenched.draws import Draws, antithetic, iid, matched, sobol
 from quenched.families import Blocks, Warped
 from quenched.fitting import Alternating, Joint, fit, fit_many
-from quenched.result import Fit, FitError, Status
+from quenched.outcome import Status
+from quenched.result import Fit, FitError
 from quenched.results import Fits
 from quenched.storage import load
 from quenched.targets import from_value_and_grad, regression, with_gaussian_prior

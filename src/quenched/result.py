@@ -1,88 +1,25 @@
 """`Fit`: the one result of every method, in NumPy arrays of double precision."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from quenched.draws import Draws, make
-from quenched.families import Member
+from quenched.draws import Draws
+from quenched.outcome import History, Optimum, Status
+from quenched.posterior import Posterior, natural_moments, to_natural
 from quenched.problem import Problem
 from quenched.targets import Hyper
-from quenched.transforms import Parameters, Space, real
+from quenched.transforms import Parameters, Space
 
 if TYPE_CHECKING:
     from quenched.diagnostics import Diagnosis
     from quenched.summary import Summary
 
-_NATURAL_DRAWS = 4096  # for moments in natural units; costs no evaluation of the log density
-_NATURAL_NUMBERS = 10**7  # draws times coordinates, at the most
 OVERFIT_PER_COORDINATE = 0.25  # nats of gap per coordinate beyond which the fit follows its draws, not the target
 _HOPELESS = 10.0  # times that, whatever the error of the check
-
-
-class Status(StrEnum):
-    """What happened; the message of each says what to do next."""
-
-    CONVERGED = "converged"
-    MAX_EVALUATIONS = "max_evaluations"
-    MAX_SECONDS = "max_seconds"
-    NO_ASCENT = "no_ascent"
-    NOT_FINITE = "not_finite"
-    INTERRUPTED = "interrupted"
-
-    @property
-    def message(self) -> str:
-        """What happened and what to do next, in words."""
-        return {
-            "converged": "Converged.",
-            "max_evaluations": "Stopped at the method's limit of evaluations or rounds before converging; "
-            "resume with start=fit, or raise the limit.",
-            "max_seconds": "Stopped at max_seconds before converging; resume with start=fit.",
-            "no_ascent": "Stopped where no step raises the bound although its gradient is not zero: check that "
-            "the log density is smooth and its gradient right.",
-            "not_finite": "The log density is not finite where it is needed.",
-            "interrupted": "Interrupted; what was reached is kept. Resume with start=fit.",
-        }[self.value]
-
-
-class Round(NamedTuple):
-    """One outer pass: the bound on the draws and on the check draws."""
-
-    n_draws: int
-    bound: float
-    check_bound: float
-    check_error: float
-    n_evaluations: int
-
-
-class History(tuple[Round, ...]):
-    """Rounds in order. `history.bound` (or `history["bound"]`) is that field over all rounds, as an array."""
-
-    def __getattr__(self, name: str) -> np.ndarray:
-        if name not in Round._fields:
-            raise AttributeError(name)
-        return np.array([getattr(entry, name) for entry in tuple(self)])
-
-    def __getitem__(self, key):
-        return getattr(self, key) if isinstance(key, str) else super().__getitem__(key)
-
-    def __iter__(self) -> Iterator[Round]:
-        return super().__iter__()
-
-
-class Optimum(NamedTuple):
-    """A distinct optimum found from one or more of the starts."""
-
-    bound: float
-    mean: np.ndarray  # on the real line
-    n_starts: int
 
 
 class FitError(RuntimeError):
@@ -108,65 +45,6 @@ def require_origin(fit: "Fit") -> Origin:
             "fit: a loaded fit does not know its log density; give it back with fit = fit.attach(log_density, data=...)."
         )
     return fit.origin
-
-
-class Posterior:
-    """The fitted posterior, a Gaussian or a warped one, over the raveled parameters on the real line, in NumPy."""
-
-    def __init__(self, member: Member):
-        self.member = member
-
-    def __repr__(self) -> str:
-        return f"{type(self.member).__name__}(dim={self.dim})"
-
-    @property
-    def dim(self) -> int:
-        """Coordinates on the real line."""
-        return self.member.dim
-
-    @cached_property
-    def mean(self) -> np.ndarray:
-        """m: also of a warped posterior, whose terms have mean zero."""
-        return self._double(lambda: self.member.mean)
-
-    @cached_property
-    def scale(self) -> np.ndarray:
-        """L, lower triangular, with covariance L Lᵀ; of a warped posterior, the factor of its own covariance."""
-        return self._double(lambda: self.member.scale)
-
-    @cached_property
-    def covariance(self) -> np.ndarray:
-        """L Lᵀ, dense."""
-        return self._double(lambda: self.member.covariance)
-
-    @cached_property
-    def variance(self) -> np.ndarray:
-        """Diagonal of the covariance, without forming it."""
-        return self._double(self.member.variance)
-
-    def entropy(self) -> float:
-        """In nats."""
-        return float(self._double(self.member.entropy))
-
-    def log_density(self, w: Any) -> np.ndarray:
-        """log q at one point (dim,) or at every row of (n, dim)."""
-        points = np.asarray(w, dtype=np.float64)
-        if points.shape[-1:] != (self.dim,) or points.ndim > 2:
-            raise ValueError(f"w has shape {points.shape}; give ({self.dim},) or (n, {self.dim}).")
-        return self._double(lambda: self.member.log_density(jnp.atleast_2d(points))).reshape(points.shape[:-1])
-
-    def sample(self, n: int, seed: int = 0) -> np.ndarray:
-        """Independent samples on the real line, (n, dim)."""
-        return self._double(lambda: self.member.sample(n, seed))
-
-    def transform(self, draws: np.ndarray) -> np.ndarray:
-        """The point of every row z: mean + scale z, or its warped image."""
-        return self._double(lambda: self.member.transform(jnp.asarray(draws)))
-
-    @staticmethod
-    def _double(compute) -> np.ndarray:
-        with jax.enable_x64(True):
-            return np.asarray(compute())
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,36 +215,3 @@ class Fit:
         from quenched.export import to_arviz
 
         return to_arviz(self, n, seed)
-
-
-def to_natural(space: Space, vectors: np.ndarray) -> Parameters:
-    """Rows on the real line to a pytree in natural units with a leading axis."""
-    with jax.enable_x64(True):
-        return jax.tree.map(np.asarray, _all_to_natural(space, vectors))
-
-
-@partial(jax.jit, static_argnums=0)
-def _all_to_natural(space: Space, vectors: Any) -> Parameters:
-    return jax.vmap(space.to_natural)(vectors)
-
-
-def moment_draws(dim: int) -> Draws:
-    """The draws by which moments in natural units are taken."""
-    n = int(np.clip(_NATURAL_NUMBERS // dim, 64, _NATURAL_DRAWS) // 2 * 2)
-    return make("matched" if 2 * dim <= n else "antithetic", n, dim, 0)
-
-
-def natural_moments(posterior: Posterior, space: Space) -> tuple[Parameters, Parameters]:
-    """Means and standard deviations in natural units: exact for real parameters, by draws for the others."""
-    means, sds = space.unravel(posterior.mean), space.unravel(np.sqrt(posterior.variance))
-    if not space.constrained:
-        return means, sds
-    natural = to_natural(space, posterior.transform(moment_draws(posterior.dim).points))
-    chosen = []
-    for leaf, mean, sd, values in zip(
-        space.leaves, jax.tree.leaves(means), jax.tree.leaves(sds), jax.tree.leaves(natural), strict=True
-    ):
-        unconstrained = leaf.transform == real
-        chosen.append((mean, sd) if unconstrained else (values.mean(axis=0), values.std(axis=0)))
-    unflatten = lambda index: jax.tree.unflatten(space.structure, [pair[index] for pair in chosen])
-    return unflatten(0), unflatten(1)

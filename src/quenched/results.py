@@ -12,7 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.families import Member
-from quenched.result import Fit, History, Optimum, Origin, Posterior, Round, Status, moment_draws
+from quenched.outcome import History, Optimum, Round, Status
+from quenched.posterior import Posterior, moment_draws
+from quenched.result import Fit, Origin
 from quenched.transforms import Parameters, Space, real
 
 _AT_A_TIME = 16  # posteriors whose moments are taken by draws

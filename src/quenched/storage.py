@@ -13,7 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.families import BlocksGaussian, DiagonalGaussian, FullGaussian, Member, WarpedGaussian
-from quenched.result import Fit, History, Optimum, Posterior, Round, Status
+from quenched.outcome import History, Optimum, Round, Status
+from quenched.posterior import Posterior
+from quenched.result import Fit
 from quenched.results import Fits
 from quenched.transforms import Leaf, Space, Transform, interval, ordered, positive, real, simplex
 

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 import quenched as qd
-from quenched.result import Posterior
+from quenched.posterior import Posterior
 
 CONTRACT = [
     "Alternating",

@@ -12,7 +12,7 @@ import problems
 import quenched as qd
 from quenched.diagnostics.verdict import FINDINGS, findings
 from quenched.families import Full
-from quenched.result import Posterior
+from quenched.posterior import Posterior
 
 
 def equicorrelated(w):

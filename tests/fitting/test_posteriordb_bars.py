@@ -12,7 +12,7 @@ import pytest
 
 import posteriordb
 import quenched as qd
-from quenched.result import to_natural
+from quenched.posterior import to_natural
 
 pytestmark = pytest.mark.skipif(
     "QUENCHED_DATA" not in os.environ, reason="QUENCHED_DATA, the folder that holds posteriordb, is not set"

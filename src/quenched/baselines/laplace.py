@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from quenched.fitting import Ascent, Method, Mode, fit
-from quenched.result import Fit, Status
+from quenched.outcome import Status
+from quenched.result import Fit
 from quenched.targets import Target
 
 _FLAT = 1e-8  # relative to a unit diagonal

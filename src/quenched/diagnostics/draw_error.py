@@ -17,8 +17,8 @@ from quenched.families import Member
 from quenched.fitting import ascend
 from quenched.objective import Coordinates, Objective
 from quenched.optimise import LBFGS
+from quenched.posterior import Posterior, natural_moments
 from quenched.problem import Problem
-from quenched.result import Posterior, natural_moments
 from quenched.targets import Hyper
 from quenched.transforms import Parameters
 

@@ -16,7 +16,7 @@ from jax.flatten_util import ravel_pytree
 
 from quenched.diagnostics.conjugate_gradients import solve
 from quenched.diagnostics.curvature import Curvature
-from quenched.result import moment_draws
+from quenched.posterior import moment_draws
 from quenched.transforms import Parameters, Space
 
 _TOLERANCE = 1e-4  # of the solution; variances are right to its square

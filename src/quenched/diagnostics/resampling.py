@@ -7,7 +7,8 @@ import numpy as np
 
 from quenched.diagnostics.importance import weigh
 from quenched.draws import stream
-from quenched.result import Fit, require_origin, to_natural
+from quenched.posterior import to_natural
+from quenched.result import Fit, require_origin
 from quenched.transforms import Parameters
 
 _POOL = 10  # samples of the posterior for each one that is kept

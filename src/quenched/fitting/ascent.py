@@ -15,7 +15,7 @@ from quenched.arrays import Array
 from quenched.families import Member
 from quenched.objective import Coordinates, Objective, Totals, read
 from quenched.optimise import Minimiser, State, namespace
-from quenched.result import Status
+from quenched.outcome import Status
 from quenched.targets import Hyper
 
 Watch = Callable[[float, int], Status | None]  # told the bound and the draws; may ask to stop

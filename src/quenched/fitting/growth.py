@@ -15,8 +15,10 @@ from quenched.fitting.method import Method
 from quenched.fitting.monitor import check, clear, too_few, until_level
 from quenched.fitting.start import CannotStart, Start, Starter
 from quenched.objective import Objective
+from quenched.outcome import History, Optimum, Round, Status
+from quenched.posterior import Posterior
 from quenched.problem import Problem
-from quenched.result import Fit, History, Optimum, Origin, Posterior, Round, Status
+from quenched.result import Fit, Origin
 from quenched.storage import save
 from quenched.targets import Hyper, Target
 from quenched.transforms import Space

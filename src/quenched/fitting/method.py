@@ -13,7 +13,7 @@ from quenched.fitting.ascent import Ascent, Watch, ascend, climb
 from quenched.fitting.start import Start, Starter
 from quenched.objective import Objective
 from quenched.optimise import LBFGS, Minimiser, ScaledConjugateGradients
-from quenched.result import Status
+from quenched.outcome import Status
 from quenched.targets import Hyper
 
 Record = Callable[[Member, Hyper, float], Any]  # told of the end of a round

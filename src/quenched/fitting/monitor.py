@@ -10,8 +10,8 @@ from quenched.draws import stream
 from quenched.families import Member
 from quenched.fitting.ascent import Watch
 from quenched.objective import log_ratios
+from quenched.outcome import Status
 from quenched.problem import Problem
-from quenched.result import Status
 from quenched.targets import Hyper
 
 _FEW_EVALUATIONS = 6  # more than a line search usually rejects in a row

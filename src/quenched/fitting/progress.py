@@ -7,7 +7,7 @@ from typing import Self
 from rich.console import Console
 from rich.status import Status as Spinner
 
-from quenched.result import Status
+from quenched.outcome import Status
 
 
 class Watcher(AbstractContextManager):

@@ -15,8 +15,9 @@ from quenched.fitting.growth import Run
 from quenched.fitting.method import Joint, Method
 from quenched.fitting.progress import Watcher
 from quenched.fitting.threads import quiet_blas
+from quenched.outcome import Status
 from quenched.problem import make_problem
-from quenched.result import Fit, FitError, Status
+from quenched.result import Fit, FitError
 from quenched.targets import Target
 from quenched.transforms import describe_space
 

@@ -21,8 +21,8 @@ from quenched.fitting.blame import blame_draws, blame_start
 from quenched.fitting.mode import MAX_STEPS, MODE_TOLERANCE, Mode, Search, find_mode
 from quenched.objective import Objective, Totals
 from quenched.optimise import LBFGS
+from quenched.outcome import Status
 from quenched.problem import SMALL_CHUNK, Problem
-from quenched.result import Status
 from quenched.targets import Hyper
 
 MAX_HESSIAN_DIM = 1500  # beyond, a dense Hessian costs more than it gives

@@ -17,7 +17,8 @@ from quenched.models.ppca import checked_components, checked_rows
 from quenched.models.projection import Projection, project
 from quenched.models.raising import raise_bound
 from quenched.models.reweighting import Parameters
-from quenched.result import Fit, FitError, Status
+from quenched.outcome import Status
+from quenched.result import Fit, FitError
 
 
 class CauchyPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -12,7 +12,8 @@ import numpy as np
 from quenched.draws import make
 from quenched.plots.canvas import GREY, INK, SMALL, new_figure
 from quenched.plots.panels import draw_density, draw_intervals
-from quenched.result import Fit, to_natural
+from quenched.posterior import to_natural
+from quenched.result import Fit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from quenched.outcome import History, Round
 from quenched.plots.canvas import BLUE, GREEN, GREY, HAIRLINE, SMALL, dress, new_figure, plain_numbers
-from quenched.result import Fit, History, Round
+from quenched.result import Fit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,10 +9,11 @@ import jax
 import numpy as np
 
 from quenched.diagnostics import Diagnosis
+from quenched.outcome import Status
 from quenched.plots import plot_marginals, plot_monitor
 from quenched.report.markup import Level, Markup, facts, figure, table, verdict
 from quenched.report.page import Document
-from quenched.result import Fit, Status
+from quenched.result import Fit
 from quenched.summary import rows
 
 _ROWS = 500  # of the summary; a page with more is slow and read by nobody

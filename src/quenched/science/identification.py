@@ -13,7 +13,8 @@ import jax
 import numpy as np
 
 from quenched.draws import make
-from quenched.result import Fit, to_natural
+from quenched.posterior import to_natural
+from quenched.result import Fit
 from quenched.transforms import Interval
 
 _SAME = 0.1  # largest difference of distribution functions that counts as none

@@ -15,7 +15,7 @@ from quenched.fitting.many.rows import where
 from quenched.fitting.start import LOOK_BACK, gives_up
 from quenched.objective import Coordinates, read
 from quenched.optimise import Minimiser
-from quenched.result import Status
+from quenched.outcome import Status
 from quenched.targets import Form, Hyper
 
 OUTCOMES = (None, Status.CONVERGED, Status.NO_ASCENT, Status.NOT_FINITE, Status.MAX_EVALUATIONS)

@@ -22,7 +22,8 @@ from quenched.fitting.many.start import Starters
 from quenched.fitting.method import Joint
 from quenched.fitting.monitor import clear, too_few
 from quenched.objective import Coordinates
-from quenched.result import Fit, Optimum, Origin, Round, Status
+from quenched.outcome import Optimum, Round, Status
+from quenched.result import Fit, Origin
 from quenched.results import Fits
 from quenched.targets import Hyper
 

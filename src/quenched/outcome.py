@@ -1,0 +1,65 @@
+"""What happened in a fit: its status, its rounds, and the optima it met."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Status(StrEnum):
+    """What happened; the message of each says what to do next."""
+
+    CONVERGED = "converged"
+    MAX_EVALUATIONS = "max_evaluations"
+    MAX_SECONDS = "max_seconds"
+    NO_ASCENT = "no_ascent"
+    NOT_FINITE = "not_finite"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def message(self) -> str:
+        """What happened and what to do next, in words."""
+        return {
+            "converged": "Converged.",
+            "max_evaluations": "Stopped at the method's limit of evaluations or rounds before converging; "
+            "resume with start=fit, or raise the limit.",
+            "max_seconds": "Stopped at max_seconds before converging; resume with start=fit.",
+            "no_ascent": "Stopped where no step raises the bound although its gradient is not zero: check that "
+            "the log density is smooth and its gradient right.",
+            "not_finite": "The log density is not finite where it is needed.",
+            "interrupted": "Interrupted; what was reached is kept. Resume with start=fit.",
+        }[self.value]
+
+
+class Round(NamedTuple):
+    """One outer pass: the bound on the draws and on the check draws."""
+
+    n_draws: int
+    bound: float
+    check_bound: float
+    check_error: float
+    n_evaluations: int
+
+
+class History(tuple[Round, ...]):
+    """Rounds in order. `history.bound` (or `history["bound"]`) is that field over all rounds, as an array."""
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        if name not in Round._fields:
+            raise AttributeError(name)
+        return np.array([getattr(entry, name) for entry in tuple(self)])
+
+    def __getitem__(self, key):
+        return getattr(self, key) if isinstance(key, str) else super().__getitem__(key)
+
+    def __iter__(self) -> Iterator[Round]:
+        return super().__iter__()
+
+
+class Optimum(NamedTuple):
+    """A distinct optimum found from one or more of the starts."""
+
+    bound: float
+    mean: np.ndarray  # on the real line
+    n_starts: int

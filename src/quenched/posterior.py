@@ -1,0 +1,107 @@
+"""The fitted posterior in NumPy, and its moments in natural units."""
+
+from functools import cached_property, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from quenched.draws import Draws, make
+from quenched.families import Member
+from quenched.transforms import Parameters, Space, real
+
+_NATURAL_DRAWS = 4096  # for moments in natural units; costs no evaluation of the log density
+_NATURAL_NUMBERS = 10**7  # draws times coordinates, at the most
+
+
+class Posterior:
+    """The fitted posterior, a Gaussian or a warped one, over the raveled parameters on the real line, in NumPy."""
+
+    def __init__(self, member: Member):
+        self.member = member
+
+    def __repr__(self) -> str:
+        return f"{type(self.member).__name__}(dim={self.dim})"
+
+    @property
+    def dim(self) -> int:
+        """Coordinates on the real line."""
+        return self.member.dim
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """m: also of a warped posterior, whose terms have mean zero."""
+        return self._double(lambda: self.member.mean)
+
+    @cached_property
+    def scale(self) -> np.ndarray:
+        """L, lower triangular, with covariance L Lᵀ; of a warped posterior, the factor of its own covariance."""
+        return self._double(lambda: self.member.scale)
+
+    @cached_property
+    def covariance(self) -> np.ndarray:
+        """L Lᵀ, dense."""
+        return self._double(lambda: self.member.covariance)
+
+    @cached_property
+    def variance(self) -> np.ndarray:
+        """Diagonal of the covariance, without forming it."""
+        return self._double(self.member.variance)
+
+    def entropy(self) -> float:
+        """In nats."""
+        return float(self._double(self.member.entropy))
+
+    def log_density(self, w: Any) -> np.ndarray:
+        """log q at one point (dim,) or at every row of (n, dim)."""
+        points = np.asarray(w, dtype=np.float64)
+        if points.shape[-1:] != (self.dim,) or points.ndim > 2:
+            raise ValueError(f"w has shape {points.shape}; give ({self.dim},) or (n, {self.dim}).")
+        return self._double(lambda: self.member.log_density(jnp.atleast_2d(points))).reshape(points.shape[:-1])
+
+    def sample(self, n: int, seed: int = 0) -> np.ndarray:
+        """Independent samples on the real line, (n, dim)."""
+        return self._double(lambda: self.member.sample(n, seed))
+
+    def transform(self, draws: np.ndarray) -> np.ndarray:
+        """The point of every row z: mean + scale z, or its warped image."""
+        return self._double(lambda: self.member.transform(jnp.asarray(draws)))
+
+    @staticmethod
+    def _double(compute) -> np.ndarray:
+        with jax.enable_x64(True):
+            return np.asarray(compute())
+
+
+def to_natural(space: Space, vectors: np.ndarray) -> Parameters:
+    """Rows on the real line to a pytree in natural units with a leading axis."""
+    with jax.enable_x64(True):
+        return jax.tree.map(np.asarray, _all_to_natural(space, vectors))
+
+
+@partial(jax.jit, static_argnums=0)
+def _all_to_natural(space: Space, vectors: Any) -> Parameters:
+    return jax.vmap(space.to_natural)(vectors)
+
+
+def moment_draws(dim: int) -> Draws:
+    """The draws by which moments in natural units are taken."""
+    n = int(np.clip(_NATURAL_NUMBERS // dim, 64, _NATURAL_DRAWS) // 2 * 2)
+    return make("matched" if 2 * dim <= n else "antithetic", n, dim, 0)
+
+
+def natural_moments(posterior: Posterior, space: Space) -> tuple[Parameters, Parameters]:
+    """Means and standard deviations in natural units: exact for real parameters, by draws for the others."""
+    means, sds = space.unravel(posterior.mean), space.unravel(np.sqrt(posterior.variance))
+    if not space.constrained:
+        return means, sds
+    natural = to_natural(space, posterior.transform(moment_draws(posterior.dim).points))
+    chosen = []
+    for leaf, mean, sd, values in zip(
+        space.leaves, jax.tree.leaves(means), jax.tree.leaves(sds), jax.tree.leaves(natural), strict=True
+    ):
+        unconstrained = leaf.transform == real
+        chosen.append((mean, sd) if unconstrained else (values.mean(axis=0), values.std(axis=0)))
+    unflatten = lambda index: jax.tree.unflatten(space.structure, [pair[index] for pair in chosen])
+    return unflatten(0), unflatten(1)
