@@ -1,6 +1,7 @@
 """`CauchyPPCA`: principal component analysis with the noise of your choice (paper, Sec. 3.5)."""
 
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -157,6 +158,13 @@ class CauchyPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of `score_samples`."""
         return float(np.mean(self.score_samples(X)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: all but the log density of the fit, which is a closure and holds the training data."""
+        state = super().__getstate__()
+        if "fit_" in state:
+            state = state | {"fit_": replace(state["fit_"], origin=None)}
+        return state
 
     def _project(self, X: Any) -> Projection:
         check_is_fitted(self)
