@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -161,10 +161,8 @@ class CauchyPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: all but the log density of the fit, which is a closure and holds the training data."""
-        state = super().__getstate__()
-        if "fit_" in state:
-            state = state | {"fit_": replace(state["fit_"], origin=None)}
-        return state
+        state = cast("dict[str, Any]", super().__getstate__())
+        return state | ({"fit_": replace(self.fit_, origin=None)} if "fit_" in state else {})
 
     def _project(self, X: Any) -> Projection:
         check_is_fitted(self)
