@@ -70,6 +70,10 @@ class CauchyPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     With fewer than about twice as many rows as coefficients per column (n_components + 1), a heavy-tailed noise can
     pass through most of the entries exactly and its scale falls without end; a warning then says that the ascent did
     not converge.
+
+    The bound can have several optima: W and ξ are found from the better of two starts, an ordinary and a robust one. A
+    new row begins with the spread of the prior, which passes over most second modes but, with few columns and many wild
+    entries, not over all.
     """
 
     components_: np.ndarray
