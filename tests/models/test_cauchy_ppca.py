@@ -12,6 +12,7 @@ import quenched as qd
 from quenched.models import PPCA, CauchyPPCA, cauchy, likelihood, raising
 from quenched.models.likelihood import cut, cut_rows, log_likelihood
 from quenched.models.noise import noises
+from quenched.models.projection import project
 from quenched.models.reweighting import Parameters, infer, recentred, sweep
 
 
@@ -79,6 +80,19 @@ def test_scores_are_bounds_on_the_evidence_and_nearly_tight(rows):
         evidence = top + np.log(area)
         assert bound < evidence + 0.05
         assert bound > evidence - 1.0
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_of_two_modes_the_better_one_is_found(side):
+    """Five entries agree on one point and four on another, nearer the prior mean but less probable.
+
+    An ascent that begins at the prior mean without the spread of the prior ends at the wrong one.
+    """
+    row = side * np.array([2.0, 2.02, 1.98, 2.01, 1.99, -1.5, -1.49, -1.51, -1.5])
+    found = project(cauchy, row[None], Parameters(np.ones((9, 1)), np.zeros(9), 0.1), qd.matched(16, 1).points)
+    grid = np.linspace(-4.0, 4.0, 801)
+    log_joint = -np.sum(np.log1p(((row - grid[:, None]) / 0.1) ** 2), axis=1) - 0.5 * grid**2
+    assert found.means[0, 0] == pytest.approx(grid[np.argmax(log_joint)], abs=0.05)
 
 
 def test_a_row_does_not_depend_on_its_company(rows, model):

@@ -1,7 +1,8 @@
 """`CauchyPPCA`: principal component analysis with the noise of your choice (paper, Sec. 3.5)."""
 
 import warnings
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -70,6 +71,10 @@ class CauchyPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     With fewer than about twice as many rows as coefficients per column (n_components + 1), a heavy-tailed noise can
     pass through most of the entries exactly and its scale falls without end; a warning then says that the ascent did
     not converge.
+
+    The bound can have several optima: W and ξ are found from the better of two starts, an ordinary and a robust one. A
+    new row begins with the spread of the prior, which passes over most second modes but, with few columns and many wild
+    entries, not over all.
     """
 
     components_: np.ndarray
@@ -158,6 +163,11 @@ class CauchyPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of `score_samples`."""
         return float(np.mean(self.score_samples(X)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: all but the log density of the fit, which is a closure and holds the training data."""
+        state = cast("dict[str, Any]", super().__getstate__())
+        return state | ({"fit_": replace(self.fit_, origin=None)} if "fit_" in state else {})
 
     def _project(self, X: Any) -> Projection:
         check_is_fitted(self)
