@@ -85,9 +85,9 @@ class Starters:
         return np.concatenate([index[sound & ~curved], chosen[np.array(fooled, bool)]])
 
     def _stand_at(self, index: np.ndarray, found: Modes) -> np.ndarray:
-        sizes, starts = self.scene.sizes, self.starts
+        sizes, starts, nearest = self.scene.sizes, self.starts, self.scene.family.member
         pairs = list(zip(found.point, found.precision, strict=True))
-        member = stack([self.scene.family.member(point, precision, sizes) for point, precision in pairs])
+        member = stack([nearest(point, precision, sizes) for point, precision in pairs])
         worth, hyper = self._judged(index, member, found.hyper)
         put((starts.posterior, starts.hyper, starts.worth), index, (member, hyper, worth))
         if starts.factor is not None:
