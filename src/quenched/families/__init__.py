@@ -4,7 +4,7 @@ from quenched.families.blocks import Blocks, BlocksGaussian
 from quenched.families.diagonal import Diagonal, DiagonalGaussian
 from quenched.families.full import Full, FullGaussian
 from quenched.families.gaussian import LOG_TWO_PI, Family, Gaussian
-from quenched.families.precision import NewtonSolver, factor_of_inverse, inverse, positive_definite
+from quenched.families.precision import NewtonSolver, factor_of_inverse, factors_of_inverse, inverse, positive_definite
 
 families: dict[str, Family] = {"full": Full(), "diagonal": Diagonal()}
 
@@ -20,6 +20,7 @@ __all__ = [
     "Gaussian",
     "NewtonSolver",
     "factor_of_inverse",
+    "factors_of_inverse",
     "families",
     "inverse",
     "positive_definite",

@@ -9,6 +9,7 @@ from abc import abstractmethod
 from typing import Self
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -116,6 +117,12 @@ class Family(eqx.Module):
     @abstractmethod
     def isotropic(self, mean: Array, scale: Array, sizes: tuple[int, ...]) -> Gaussian:
         """The member with this mean and standard deviations (a vector), uncorrelated."""
+
+    def members(self, means: np.ndarray, precisions: np.ndarray, sizes: tuple[int, ...]) -> Gaussian:
+        """`member` of many means and precisions: one Gaussian whose arrays are stacked."""
+        member = self.member
+        each = [member(mean, precision, sizes) for mean, precision in zip(means, precisions, strict=True)]
+        return jax.tree.map(lambda *leaves: np.stack(leaves), *each)
 
     def coupled_coordinates(self, sizes: tuple[int, ...]) -> int:
         """Size of the largest group."""
