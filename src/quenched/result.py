@@ -69,6 +69,10 @@ class Fit:
     origin: Origin | None = field(default=None, repr=False)  # None after loading; `attach` restores it
     _kept: dict[str, Any] = field(default_factory=dict, repr=False, init=False)  # what was worked out about it
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: all but the log density, which may be a closure over the data; as with `save`."""
+        return {**self.__dict__, "origin": None, "_kept": {}}
+
     @property
     def converged(self) -> bool:
         """The bound is at its highest on these draws."""

@@ -64,6 +64,10 @@ class Fits:
     optima: dict[int, tuple[Optimum, ...]] = field(repr=False, default_factory=dict)
     origin: Origin | None = field(repr=False, default=None)  # of all, in rows; None after loading
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: all but the log density and the data."""
+        return {**self.__dict__, "origin": None}
+
     def __len__(self) -> int:
         return len(self.bound)
 

@@ -227,3 +227,18 @@ def test_positive_definite_does_not_depend_on_units(dim, seed, exponents):
     units = 10.0 ** np.array(exponents[:dim])
     plain, scaled = (root @ root.T, units[:, None] * (root @ root.T) * units)
     np.testing.assert_allclose(positive_definite(scaled)[0], positive_definite(plain)[0], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", registry.FAMILIES)
+def test_many_members_are_those_of_each(name):
+    """Also where a precision is not positive definite."""
+    family, generator = registry.FAMILIES[name](4), np.random.default_rng(0)
+    roots = generator.standard_normal((3, 4, 4))
+    precisions = roots @ roots.swapaxes(1, 2) + 0.1 * np.eye(4)
+    precisions[1] -= 5.0 * np.eye(4)
+    means = generator.standard_normal((3, 4))
+    many = family.members(means, precisions, (4,))
+    for index in range(3):
+        one = family.member(means[index], precisions[index], (4,))
+        for leaf, other in zip(jax.tree.leaves(many), jax.tree.leaves(one), strict=True):
+            np.testing.assert_allclose(leaf[index], other, rtol=1e-9, atol=1e-12)

@@ -5,7 +5,7 @@ from quenched.families.diagonal import Diagonal, DiagonalGaussian
 from quenched.families.full import Full, FullGaussian
 from quenched.families.gaussian import Family, Gaussian
 from quenched.families.member import LOG_TWO_PI, Member
-from quenched.families.precision import NewtonSolver, factor_of_inverse, inverse, positive_definite
+from quenched.families.precision import NewtonSolver, factor_of_inverse, factors_of_inverse, inverse, positive_definite
 from quenched.families.warped import Warped, WarpedGaussian
 
 families: dict[str, Family] = {"full": Full(), "diagonal": Diagonal(), "warped": Warped()}
@@ -25,6 +25,7 @@ __all__ = [
     "Warped",
     "WarpedGaussian",
     "factor_of_inverse",
+    "factors_of_inverse",
     "families",
     "inverse",
     "positive_definite",

@@ -1,12 +1,13 @@
 """Dense covariance: a lower-triangular scale with its diagonal kept as logarithms."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from quenched.arrays import Array
 from quenched.families.gaussian import Family, Gaussian
-from quenched.families.precision import factor_of_inverse
+from quenched.families.precision import factor_of_inverse, factors_of_inverse
 from quenched.families.triangle import pack, unpack
 
 
@@ -62,6 +63,11 @@ class Full(Family):
 
     def member(self, mean, precision, sizes):
         return from_scale(np.asarray(mean), factor_of_inverse(np.asarray(precision)))
+
+    def members(self, means, precisions, sizes):
+        scales = factors_of_inverse(precisions)
+        log_diagonals = np.log(np.diagonal(scales, axis1=1, axis2=2))
+        return FullGaussian(np.array(means), log_diagonals, np.array(jax.vmap(pack)(scales)))  # pyright: ignore
 
     def isotropic(self, mean, scale, sizes):
         return from_scale(np.asarray(mean), np.diag(np.asarray(scale)))

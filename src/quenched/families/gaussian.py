@@ -8,7 +8,9 @@ from abc import abstractmethod
 from typing import ClassVar, Self
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 
 from quenched.arrays import Array
 from quenched.families.member import LOG_TWO_PI, Member
@@ -69,6 +71,12 @@ class Family(eqx.Module):
     def lift(self, member: Member) -> Member:
         """A member of the base family as one of this family, the same density; its own members as they are."""
         return member
+
+    def members(self, means: np.ndarray, precisions: np.ndarray, sizes: tuple[int, ...]) -> Member:
+        """`member` of many means and precisions: one posterior whose arrays are stacked."""
+        member = self.member
+        each = [member(mean, precision, sizes) for mean, precision in zip(means, precisions, strict=True)]
+        return jax.tree.map(lambda *leaves: np.stack(leaves), *each)
 
     def coupled_coordinates(self, sizes: tuple[int, ...]) -> int:
         """Size of the largest group."""

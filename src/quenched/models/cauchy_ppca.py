@@ -1,8 +1,7 @@
 """`CauchyPPCA`: principal component analysis with the noise of your choice (paper, Sec. 3.5)."""
 
 import warnings
-from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -163,11 +162,6 @@ class CauchyPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of `score_samples`."""
         return float(np.mean(self.score_samples(X)))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: all but the log density of the fit, which is a closure and holds the training data."""
-        state = cast("dict[str, Any]", super().__getstate__())
-        return state | ({"fit_": replace(self.fit_, origin=None)} if "fit_" in state else {})
 
     def _project(self, X: Any) -> Projection:
         check_is_fitted(self)

@@ -102,8 +102,8 @@ def _advance(plan: Plan, lanes: Climb, data: Any, limits: Limits, chunks: Chunks
         lanes, turns = carry
         return (turns < _TURNS) & lanes.running.any()
 
-    def renew(far, lanes):
-        return where(far & lanes.running, jax.vmap(lambda lane: _renewed(plan, lane))(lanes), lanes)
+    def moved(far, coordinates, positions):
+        return where(far, jax.vmap(lambda here, position: here.moved(position))(coordinates, positions), coordinates)
 
     def together(carry):
         lanes, turns = carry
@@ -111,8 +111,13 @@ def _advance(plan: Plan, lanes: Climb, data: Any, limits: Limits, chunks: Chunks
         far = accepted & (ahead.since >= limits.whiten_every) & (abs(ahead.state.position).max(axis=1) > 0.5)
         # Those that are whitened again are judged by their gradient in the new coordinates.
         ahead = jax.vmap(lambda lane, far: _judged(lane, limits, noise, far))(ahead, far)
-        ahead = where(lanes.running, ahead, lanes)
-        return jax.lax.cond((far & ahead.running).any(), renew, lambda far, lanes: lanes, far, ahead), turns + 1
+        far = far & lanes.running
+        # Only few turns need new coordinates: they are made in a branch of their own.
+        coordinates = jax.lax.cond(
+            far.any(), moved, lambda far, coordinates, _: coordinates, far, lanes.coordinates, ahead.state.position
+        )
+        ahead = where(far, jax.vmap(lambda lane: _anew(plan, lane))(ahead), ahead)
+        return where(lanes.running, ahead, lanes)._replace(coordinates=coordinates), turns + 1
 
     return jax.lax.while_loop(unfinished, together, (lanes, jnp.asarray(0)))[0]
 
@@ -132,15 +137,11 @@ def _turn(plan: Plan, lane: Climb, data: Any, moves: Array, chunks: Chunks) -> t
     ), accepted
 
 
-def _renewed(plan: Plan, lane: Climb) -> Climb:
-    """Whitened again where it stands. The bound is evaluated there once more: cheaper than to carry what it was made of."""
-    coordinates = lane.coordinates.moved(lane.state.position)
+def _anew(plan: Plan, lane: Climb) -> Climb:
+    """At the origin of new coordinates. The bound is evaluated there once more: cheaper than to carry its parts along."""
     state = plan.minimiser.init(jnp.zeros_like(lane.state.position))
-    return lane._replace(
-        coordinates=coordinates,
-        state=state._replace(value=lane.state.value),
-        since=jnp.full_like(lane.since, -1),  # the turn that follows takes it nowhere
-    )
+    # The turn that follows takes it nowhere, and does not count.
+    return lane._replace(state=state._replace(value=lane.state.value), since=jnp.full_like(lane.since, -1))
 
 
 def _judged(lane: Climb, limits: Limits, noise: Array, not_yet: Array) -> Climb:

@@ -1,6 +1,5 @@
 """Pytrees whose leaves have the problems along their first axis."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -13,11 +12,6 @@ _WIDTHS = (1, 2, 4, 8, 16, 32, 128)
 def rows(tree: Any, index: np.ndarray | int) -> Any:
     """These problems of a tree of NumPy arrays."""
     return jax.tree.map(lambda leaf: leaf[index], tree)
-
-
-def stack(trees: Sequence[Any]) -> Any:
-    """One tree of many."""
-    return jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
 
 
 def put(tree: Any, index: np.ndarray, values: Any) -> None:

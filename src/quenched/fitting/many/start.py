@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from quenched.draws import make, stream
-from quenched.families import Diagonal, Member, factor_of_inverse
+from quenched.families import Diagonal, Member, factors_of_inverse
 from quenched.fitting.many.ascents import Limits, Plan, ascents
 from quenched.fitting.many.bound import Chunks, cut_up, judge
 from quenched.fitting.many.modes import Modes, expand, modes
-from quenched.fitting.many.rows import put, repeated, rows, stack
+from quenched.fitting.many.rows import put, repeated, rows
 from quenched.fitting.many.scene import Scene
 from quenched.fitting.mode import Mode
 from quenched.fitting.start import (
@@ -85,13 +85,12 @@ class Starters:
         return np.concatenate([index[sound & ~curved], chosen[np.array(fooled, bool)]])
 
     def _stand_at(self, index: np.ndarray, found: Modes) -> np.ndarray:
-        sizes, starts = self.scene.sizes, self.starts
-        pairs = list(zip(found.point, found.precision, strict=True))
-        member = stack([self.scene.family.member(point, precision, sizes) for point, precision in pairs])
+        starts = self.starts
+        member = self.scene.family.members(found.point, found.precision, self.scene.sizes)
         worth, hyper = self._judged(index, member, found.hyper)
         put((starts.posterior, starts.hyper, starts.worth), index, (member, hyper, worth))
         if starts.factor is not None:
-            starts.factor[index] = [factor_of_inverse(precision) for precision in found.precision]
+            starts.factor[index] = factors_of_inverse(found.precision)
             starts.factored[index] = True
         return worth
 
