@@ -10,6 +10,8 @@ import numpy as np
 from jax.scipy.stats import cauchy, norm
 
 import quenched as qd
+from quenched.datasets import ground_motion
+from quenched.science import GroundMotion
 
 _MANY = 32768  # draws of the answer that counts as the truth
 
@@ -55,8 +57,28 @@ def fit_schools(**options) -> qd.Fit:
     return qd.fit(schools, start, data=(effects, errors), transforms={"tau": qd.positive}, **options)
 
 
-FITS: dict[str, Callable[..., qd.Fit]] = {"logistic regression": fit_logistic, "eight schools": fit_schools}
-CASES = {"logistic regression": (16, 32, 128), "eight schools": (20, 64, 256)}  # from twice the dimension upwards
+@cache
+def _spectra():
+    """A random 200 of the points of KiK-net station FKSH11, borehole."""
+    table = ground_motion("fksh11")
+    chosen = np.random.default_rng(0).permutation(len(table["event"]))[:200]
+    return {name: column[chosen] for name, column in table.items()}
+
+
+def fit_ground_motion(**options) -> qd.Fit:
+    return GroundMotion().fit(_spectra(), **options).fit_
+
+
+FITS: dict[str, Callable[..., qd.Fit]] = {
+    "logistic regression": fit_logistic,
+    "eight schools": fit_schools,
+    "ground motion": fit_ground_motion,
+}
+CASES = {  # from twice the dimension upwards
+    "logistic regression": (16, 32, 128),
+    "eight schools": (20, 64, 256),
+    "ground motion": (24, 64, 256),
+}
 
 
 def flat(tree) -> np.ndarray:
