@@ -185,7 +185,8 @@ read = jax.jit(Coordinates.read)
 @partial(jax.jit, static_argnums=(0, 1, 2))
 def all_at_once(evaluate, form, profile, coordinates, vector, z, counts, data, n, hyper) -> tuple[Slope, Totals]:
     """The same four programs as one, when all draws fit into one chunk of a traced target."""
-    totals = totals_at(evaluate, *coordinates.read(vector), z, counts, data)
+    posterior, free = coordinates.read(vector)
+    totals = totals_at(evaluate, posterior, free, z, counts, data)
     return close(form, profile, coordinates, vector, totals, n, hyper), totals
 
 
