@@ -52,7 +52,7 @@ def weigh(problem: Problem, posterior: Member, hyper: Hyper, n: int, seed: int) 
         # It takes log likelihoods that are left out: minus the log ratio.
         log_weights, khat = array_stats.psislw(-ratios[inside])
         weights[inside] = np.exp(log_weights)
-    smallest = np.argmin(np.where(inside, ratios, np.inf))  # never in the tail that is smoothed
-    evidence = ratios[smallest] - np.log(weights[smallest]) - np.log(n)
+    middle = np.flatnonzero(inside)[np.argsort(ratios[inside])[inside.sum() // 2]]  # never in the tail that is smoothed
+    evidence = ratios[middle] - np.log(weights[middle]) - np.log(n)
     error = np.sqrt(max(n * np.sum(weights**2) - 1.0, 0.0) / n)
     return Importance(samples, ratios, weights, float(khat), float(evidence), float(error))

@@ -236,7 +236,7 @@ class Run:
         return {
             "draws": self.draws.kind,
             "draws_seed": self.draws.seed,
-            "groups": self.draws.groups,
+            "groups": None if self.draws.groups is None else [list(group) for group in self.draws.groups],
             "seed": self.seed,
             "family": self.family.name,
             "method": type(self.method).__name__,
