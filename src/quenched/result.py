@@ -169,7 +169,7 @@ class Fit:
     def diagnose(self, **options: Any) -> "Diagnosis":
         """The errors of the optimisation, the draws and the family (see `quenched.diagnostics.diagnose`).
 
-        It takes about as long as the fit did. It is kept; without options it is done only once.
+        It takes a few times the gradients of the fit. It is kept; without options it is done only once.
         """
         from quenched.diagnostics import diagnose
 

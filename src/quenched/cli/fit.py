@@ -46,7 +46,11 @@ def add_parser(commands: Any) -> None:
     add("--max-seconds", type=float, metavar="S", help="stop after this time and keep what was reached")
     add("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for result and report (%(default)s)")
     add("--resume", action="store_true", help="begin from the result in the folder")
-    add("--no-diagnosis", action="store_true", help="leave out errors and k-hat, which take about as long as the fit")
+    add(
+        "--no-diagnosis",
+        action="store_true",
+        help="leave out errors and k-hat, which take a few times the gradients of the fit",
+    )
     add("--quiet", action="store_true", help="say only the verdict and where the files are")
     parser.set_defaults(run=run)
 
