@@ -1,4 +1,4 @@
-"""From a negative Hessian to the scale of a Gaussian, when the Hessian may be anything."""
+"""From a negative Hessian to the scale of a Gaussian, when the Hessian may be anything; or from a stack of them."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -18,16 +18,16 @@ def positive_definite(precision: np.ndarray, *, floor: float = 1e-10) -> tuple[n
         With D = diag(1 / spread): precision ≈ D V diag(eigenvalues) Vᵀ D.
     """
     spread = natural_units(precision)
-    scaled = precision * spread * spread[:, None]
-    values, vectors = np.linalg.eigh(0.5 * (scaled + scaled.T))
+    scaled = precision * spread[..., None, :] * spread[..., None]
+    values, vectors = np.linalg.eigh(0.5 * (scaled + scaled.swapaxes(-1, -2)))
     return np.maximum(np.abs(values), floor), vectors, spread
 
 
 def natural_units(precision: np.ndarray) -> np.ndarray:
     """Units in which the precision has a unit diagonal; flat coordinates take the largest curvature."""
-    diagonal = np.abs(np.diag(precision))
-    largest = np.max(diagonal, initial=0.0)
-    return 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, largest if largest > 0 else 1.0))
+    diagonal = np.abs(np.diagonal(precision, axis1=-2, axis2=-1))
+    largest = np.max(diagonal, axis=-1, keepdims=True, initial=0.0)
+    return 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, np.where(largest > 0, largest, 1.0)))
 
 
 def factor_of_inverse(precision: np.ndarray) -> np.ndarray:
@@ -39,26 +39,26 @@ def factor_of_inverse(precision: np.ndarray) -> np.ndarray:
         upper = np.linalg.cholesky(scaled[::-1, ::-1])[::-1, ::-1]
         return spread[:, None] * scipy.linalg.solve_triangular(upper, np.eye(len(upper)), lower=False).T
     except np.linalg.LinAlgError:
-        pass
+        return _factor_by_eigenvalues(precision)
+
+
+def _factor_by_eigenvalues(precision: np.ndarray) -> np.ndarray:
     values, vectors, spread = positive_definite(precision)
-    factor = spread[:, None] * vectors / np.sqrt(values)
-    lower = np.asarray(np.linalg.qr(factor.T, mode="r")).T
-    return lower * np.sign(np.diag(lower))
+    factor = spread[..., None] * vectors / np.sqrt(values)[..., None, :]
+    lower = np.asarray(np.linalg.qr(factor.swapaxes(-1, -2), mode="r")).swapaxes(-1, -2)
+    return lower * np.sign(np.diagonal(lower, axis1=-2, axis2=-1))[..., None, :]
 
 
 def factors_of_inverse(precisions: np.ndarray) -> np.ndarray:
     """`factor_of_inverse` of a whole stack, without a turn on the host for each."""
-    diagonal = np.abs(np.diagonal(precisions, axis1=1, axis2=2))
-    largest = np.max(diagonal, axis=1, keepdims=True)
-    spread = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, np.where(largest > 0, largest, 1.0)))
+    spread = natural_units(precisions)
     scaled = precisions * spread[:, None] * spread[..., None]
     # JAX answers with NaN where a matrix is not positive definite, and goes on with the others.
     upper = np.array(jnp.linalg.cholesky(scaled[:, ::-1, ::-1], symmetrize_input=False))[:, ::-1, ::-1]
     definite = np.isfinite(upper).all(axis=(1, 2))
     factors = np.empty_like(scaled)
     factors[definite] = spread[definite][..., None] * np.linalg.inv(upper[definite]).swapaxes(1, 2)
-    for index in np.flatnonzero(~definite):
-        factors[index] = factor_of_inverse(precisions[index])
+    factors[~definite] = _factor_by_eigenvalues(precisions[~definite])
     return factors
 
 

@@ -17,6 +17,7 @@ from quenched.targets import Form, Hyper, Moments
 
 MAX_TRIALS = 30  # of one step, raising the damping each time
 MAX_STEPS = 30
+MAX_EXTRA = 20  # trials beyond one per step: a search that needs more is on its way to infinity
 MODE_TOLERANCE = 1e-3  # nats that a further step would gain
 
 
@@ -102,34 +103,34 @@ def find_mode(
     A mode at infinity (a centred hierarchical model) is never reached; the search just ends, and the caller must judge
     the point by its bound.
     """
-    at, damping, converged, concave, steps = start, 0.0, False, True, 0
-    while steps < max_steps and not converged and not expired():
+    at, damping, converged, concave, steps, left = start, 0.0, False, True, 0, max_steps + MAX_EXTRA
+    while steps < max_steps and left > 0 and not converged and not expired():
         concave = concave and _curves_down(search.joint(at, hyper)[2])
-        ahead, damping = _step(search, at, hyper, damping, tolerance)
-        steps += 1
+        ahead, damping, trials = _step(search, at, hyper, damping, tolerance, min(left, MAX_TRIALS))
+        steps, left = steps + 1, left - trials
         at = at if ahead is None else ahead
         new = search.renewed(at, hyper)
-        converged = ahead is None and bool(settled(new, hyper))
+        converged = ahead is None and left > 0 and bool(settled(new, hyper))
         hyper = new
     value, _, precision = search.joint(at, hyper)
     return Mode(at.point, precision, value, hyper, converged, concave and damping == 0.0)
 
 
-def _step(search: Search, at: Expansion, hyper: Hyper, damping: float, tolerance: float):
-    """One damped Newton step; None when there is nothing left to gain."""
+def _step(search: Search, at: Expansion, hyper: Hyper, damping: float, tolerance: float, most: int):
+    """One damped Newton step, None when there is nothing left to gain; the damping, and how many lengths were tried."""
     value, gradient, precision = search.joint(at, hyper)
     solver = NewtonSolver(precision)
-    for _ in range(MAX_TRIALS):
+    for trials in range(most):
         direction = solver.solve(gradient, damping)
         decrement = float(gradient @ direction)
         if decrement < tolerance:
-            break
+            return None, damping, trials
         trial = search.expand(at.point + direction, solver.spread, hyper)
         enough = value + 1e-4 * decrement - 1e-13 * abs(value)
         if trial.finite and search.joint(trial, hyper)[0] >= enough:
-            return trial, damping / 8.0 if damping > 1e-3 else 0.0
+            return trial, damping / 8.0 if damping > 1e-3 else 0.0, trials + 1
         damping = max(4.0 * damping, 1e-3)
-    return None, damping
+    return None, damping, most
 
 
 def _curves_down(precision: np.ndarray) -> bool:

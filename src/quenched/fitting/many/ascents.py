@@ -10,6 +10,7 @@ from quenched.arrays import Array
 from quenched.families import Member
 from quenched.fitting.ascent import at_the_top, raise_bound
 from quenched.fitting.many.bound import Chunks, slope
+from quenched.fitting.many.compiling import compiled
 from quenched.fitting.many.lanes import Work
 from quenched.fitting.many.rows import where
 from quenched.fitting.start import LOOK_BACK, gives_up
@@ -94,7 +95,7 @@ def _begin(plan: Plan, coordinates: Coordinates, hyper: Hyper, rival: Array) -> 
     return jax.tree.map(firm, jax.vmap(one)(coordinates, hyper, rival))
 
 
-@partial(jax.jit, static_argnums=0, donate_argnums=1)
+@compiled(static_argnums=0, donate_argnums=1)
 def _advance(plan: Plan, lanes: Climb, data: Any, limits: Limits, chunks: Chunks, noise: Array) -> Climb:
     """A few turns of all lanes."""
 

@@ -4,7 +4,6 @@ Draws are evaluated in chunks of a fixed size, and how many chunks there are is 
 doubled need no new compilation.
 """
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -14,10 +13,10 @@ import numpy as np
 from quenched.arrays import Array
 from quenched.draws import Draws
 from quenched.families import Member
+from quenched.fitting.many.compiling import compiled
 from quenched.objective import Coordinates, Slope, Totals, close, half_of_mirrored, nothing, totals_at
 from quenched.targets import Form, Hyper
 
-_CHUNK = 16  # draws of each problem at a time: with 128 problems, their intermediates stay in the cache
 _CAPACITY = 128  # chunks that every program has room for
 
 
@@ -30,13 +29,13 @@ class Chunks(NamedTuple):
     n: Array  # number of draws
 
 
-def cut_up(draws: Draws, first: int) -> Chunks:
-    """Cut draws that have grown from `first`: the size of a chunk does not change while they grow."""
+def cut_up(draws: Draws, first: int, most: int) -> Chunks:
+    """Cut draws that have grown from `first` into chunks of at most `most`: their size stays the same as draws grow."""
     half = half_of_mirrored(draws.points)
     times = 1 if half is None else 2
     points = draws.points if half is None else half
     begun = first // times
-    size = -(-begun // -(-begun * times // _CHUNK))
+    size = -(-begun // -(-begun * times // most))
     used = -(-len(points) // size)
     capacity = max(_CAPACITY, 1 << (used - 1).bit_length())
     filled = np.zeros((capacity * size, draws.dim))
@@ -72,7 +71,7 @@ class Judged(NamedTuple):
     finite: Array  # the target and its gradient are finite at every draw
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@compiled(static_argnums=(0, 1))
 def judge(evaluate, form: Form, chunks: Chunks, posterior: Member, hyper: Hyper, data: Any) -> Judged:
     """The bounds of many posteriors, each at its best precisions."""
 

@@ -11,13 +11,13 @@ import numpy as np
 from quenched.arrays import Array
 from quenched.draws import stream
 from quenched.families import Member
+from quenched.fitting.growth import CHECK_BATCH
+from quenched.fitting.many.compiling import compiled
 from quenched.fitting.many.rows import rows
 from quenched.fitting.many.scene import Scene
 from quenched.objective import log_q
 from quenched.targets import Form, Hyper
 
-_CHUNK = 16
-_CAPACITY = 16  # chunks: the largest batch
 
 
 class Checks(NamedTuple):
@@ -57,15 +57,16 @@ def check_many(
 
 def _ratios_of(scene: Scene, problems: np.ndarray, posterior: Member, hyper: Hyper, fresh: np.ndarray) -> np.ndarray:
     """log p − log q at one batch of check draws, (fits, draws)."""
-    used = -(-len(fresh) // _CHUNK)
-    z = np.zeros((max(_CAPACITY, used) * _CHUNK, fresh.shape[1]))
+    size = scene.points_at_a_time
+    used = -(-len(fresh) // size)
+    z = np.zeros((max(-(-CHECK_BATCH // size), used) * size, fresh.shape[1]))
     z[: len(fresh)] = fresh
-    chunks = z.reshape(-1, _CHUNK, fresh.shape[1])
+    chunks = z.reshape(-1, size, fresh.shape[1])
     program = partial(_ratios, scene.programs.values, scene.problem.form, chunks, used)
     return scene.apply(problems, program, posterior, hyper).reshape(len(problems), -1)[:, : len(fresh)]
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@compiled(static_argnums=(0, 1))
 def _ratios(values, form: Form, z: Array, used: Array, posterior: Member, hyper: Hyper, data: Any) -> Array:
     def one(posterior, hyper, data):
         def fill(index, so_far):

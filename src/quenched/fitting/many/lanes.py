@@ -14,7 +14,7 @@ import numpy as np
 
 from quenched.fitting.many.rows import Widths, put, rows, take, where
 
-_REFILL = 0.25  # of the lanes that must be free before others enter
+_REFILL = 0.125  # of the lanes that must be free before others enter
 
 
 class Work(NamedTuple):

@@ -8,9 +8,10 @@ import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve
 
 from quenched.arrays import Array
+from quenched.fitting.many.compiling import compiled
 from quenched.fitting.many.lanes import Work
 from quenched.fitting.many.rows import where
-from quenched.fitting.mode import MAX_STEPS, MAX_TRIALS, MODE_TOLERANCE, Expansion, log_joint, settled
+from quenched.fitting.mode import MAX_EXTRA, MAX_STEPS, MAX_TRIALS, MODE_TOLERANCE, Expansion, log_joint, settled
 from quenched.targets import Form, Hyper, Moments
 
 _TURNS = 4  # between two looks at which lanes have finished
@@ -68,7 +69,7 @@ def _begin(at: Expansion, hyper: Hyper) -> Newton:
     return Newton(at, hyper, zero, yes, yes, none, none, none + 1, ~yes, yes)
 
 
-@partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
+@compiled(static_argnums=(0, 1), donate_argnums=2)
 def _advance(second_order, form: Form, lanes: Newton, data: Any) -> Newton:
     """A few trials of all lanes."""
 
@@ -111,14 +112,14 @@ def _turn(second_order, form: Form, lanes: Newton, data: Any) -> Newton:
         trials=lanes.trials + 1,
         count=lanes.count + ~nothing_left,
     )
-    ended = accepted | nothing_left | (ahead.trials >= MAX_TRIALS)
+    ended = accepted | nothing_left | (ahead.trials >= MAX_TRIALS) | _spent(ahead)
     return where(ended, _stepped(form, ahead, accepted), ahead)
 
 
 def _stepped(form: Form, lanes: Newton, accepted: Array) -> Newton:
     """The end of a step."""
     hyper = _renewed(form, lanes)
-    converged = ~accepted & jax.vmap(settled)(hyper, lanes.hyper)
+    converged = ~accepted & ~_spent(lanes) & jax.vmap(settled)(hyper, lanes.hyper)
     steps = lanes.steps + 1
     return lanes._replace(
         hyper=hyper,
@@ -126,8 +127,12 @@ def _stepped(form: Form, lanes: Newton, accepted: Array) -> Newton:
         trials=jnp.zeros_like(lanes.trials),
         factored=jnp.ones_like(lanes.factored),
         converged=converged,
-        running=~converged & (steps < MAX_STEPS),
+        running=~converged & (steps < MAX_STEPS) & ~_spent(lanes),
     )
+
+
+def _spent(lanes: Newton) -> Array:
+    return lanes.count > MAX_STEPS + MAX_EXTRA  # the one at the start is not counted
 
 
 def _renewed(form: Form, lanes: Newton) -> Hyper:

@@ -66,8 +66,7 @@ class Rounds:
         """Fit these in lanes; answers with those that must be tried one by one."""
         if not len(index):
             return index
-        chunks = cut_up(self.first, self.first.n)
-        starts = Starters(self.scene, chunks).begin(index)
+        starts = Starters(self.scene, self.first).begin(index)
         self.n_evaluations += starts.n_evaluations
         found = np.isfinite(starts.worth)
         going, lost = index[found[index]], [index[~found[index]]]
@@ -75,7 +74,7 @@ class Rounds:
         self.bound[going] = starts.worth[going]
         draws = self.first
         while len(going) and not self.scene.stopped:
-            ended = self._round(going, draws, cut_up(draws, self.first.n), starts.factor, starts.factored)
+            ended = self._round(going, draws, cut_up(draws, self.first.n, self.scene.points_at_a_time), starts.factor, starts.factored)
             lost.append(ended[np.isin(self.status[ended], _LOST)])
             going = ended[self._must_grow(ended, draws)]
             self.status[going] = Status.MAX_SECONDS  # unless the next round comes to its end

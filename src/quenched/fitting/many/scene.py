@@ -16,7 +16,8 @@ from quenched.fitting.many.rows import Widths, put, repeated, rows, take
 from quenched.fitting.progress import Watcher
 from quenched.problem import Problem
 
-_POINTS_AT_A_TIME = 16  # of one problem
+_POINTS_AT_A_TIME = (16, 64)  # of one problem: the fewest, the most
+_CACHED = 2**25  # bytes of intermediates beyond which more points at a time are slower
 _VECTORS = 50  # as long as the posterior has numbers
 _HEAVY = 2**20  # bytes at a time that make a problem a heavy one
 _NARROW, _WIDEST = 32, 128  # lanes
@@ -52,10 +53,20 @@ class Scene:
     def widths(self) -> Widths:
         """Problems at a time: as many as memory allows; and where each is quick, not so few that compiling costs more."""
         problem, coupled = self.problem, self.family.coupled_coordinates(self.sizes)
-        point = bytes_of_a_point(self.programs, problem.dim, problem.data, problem.hyper.free)
-        each = _POINTS_AT_A_TIME * point + 8 * _VECTORS * problem.dim * (coupled + 3) // 2
+        each = _POINTS_AT_A_TIME[0] * self._point + 8 * _VECTORS * problem.dim * (coupled + 3) // 2
         most = min(_WIDEST, max(1, int((problem.memory or _MEMORY) // each)))
         return Widths(1 if each > _HEAVY else min(_NARROW, self.n), most)
+
+    @cached_property
+    def points_at_a_time(self) -> int:
+        """Draws of each problem that are evaluated together."""
+        fewest, most = _POINTS_AT_A_TIME
+        return int(np.clip(_CACHED // (self.widths.most * self._point), fewest, most))
+
+    @cached_property
+    def _point(self) -> int:
+        problem = self.problem
+        return bytes_of_a_point(self.programs, problem.dim, problem.data, problem.hyper.free)
 
     def isotropic(self, index: np.ndarray, scale: float) -> Member:
         """Posteriors at the starts of these problems, with one standard deviation for all."""

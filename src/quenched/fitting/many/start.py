@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quenched.draws import make, stream
+from quenched.draws import Draws, make, stream
 from quenched.families import Diagonal, Member, factors_of_inverse
 from quenched.fitting.many.ascents import Limits, Plan, ascents
 from quenched.fitting.many.bound import Chunks, cut_up, judge
@@ -41,8 +41,9 @@ class Starts(NamedTuple):
 class Starters:
     """Finds the starts of many problems."""
 
-    def __init__(self, scene: Scene, chunks: Chunks):
-        self.scene, self.chunks = scene, chunks
+    def __init__(self, scene: Scene, draws: Draws):
+        self.scene, self.first = scene, draws.n
+        self.chunks = cut_up(draws, draws.n, scene.points_at_a_time)
         n, dim = scene.n, scene.problem.dim
         grouped = scene.family.groups(scene.sizes) is not None
         self.starts = Starts(
@@ -107,7 +108,7 @@ class Starters:
         scene, starts = self.scene, self.starts
         groups = Diagonal().groups(scene.sizes)
         draws = make("matched", SMALL_CHUNK, scene.problem.dim, stream(scene.seed, 3), groups)
-        chunks = cut_up(draws, draws.n)
+        chunks = cut_up(draws, self.first, scene.points_at_a_time)
         index, broad = self._finite_everywhere(index, chunks)
         if not len(index):
             return
