@@ -19,7 +19,6 @@ from quenched.objective import log_q
 from quenched.targets import Form, Hyper
 
 
-
 class Checks(NamedTuple):
     """Check bounds and their standard errors."""
 

@@ -74,7 +74,9 @@ class Rounds:
         self.bound[going] = starts.worth[going]
         draws = self.first
         while len(going) and not self.scene.stopped:
-            ended = self._round(going, draws, cut_up(draws, self.first.n, self.scene.points_at_a_time), starts.factor, starts.factored)
+            ended = self._round(
+                going, draws, cut_up(draws, self.first.n, self.scene.points_at_a_time), starts.factor, starts.factored
+            )
             lost.append(ended[np.isin(self.status[ended], _LOST)])
             going = ended[self._must_grow(ended, draws)]
             self.status[going] = Status.MAX_SECONDS  # unless the next round comes to its end
