@@ -97,6 +97,4 @@ def cover(name: str, n_draws: int, n_fits: int) -> Coverage:
         means.append(np.abs(flat(fit.mean) - flat(truth.mean)) <= t * flat(diagnosis.mean_error))
         sds.append(np.abs(flat(fit.sd) - flat(truth.sd)) <= t * flat(diagnosis.sd_error))
         bounds.append(abs(fit.bound - truth.bound) <= t * diagnosis.bound_error)
-    found = Coverage(name, truth.posterior.dim, n_draws, *(float(np.mean(x)) for x in (means, sds, bounds)))
-    print(found, flush=True)
-    return found
+    return Coverage(name, truth.posterior.dim, n_draws, *(float(np.mean(x)) for x in (means, sds, bounds)))

@@ -4,10 +4,14 @@ Sixteen posteriors with known truth: k-hat and the verdict against the true erro
 many seeds: how often the intervals due to the draws cover the answer of very many draws.
 
 Needs QUENCHED_DATA and numpyro. Run from the root of the project: python -m benchmarks.calibration.study [fits]
+What has been computed is kept in out/calibration.json, and not computed again.
 """
 
+import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jax
 import matplotlib
@@ -17,12 +21,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-from coverage import CASES, cover
+from coverage import CASES, Coverage, cover
 
 import problems
 from quenched.diagnostics.verdict import findings
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS, KEPT = ROOT / "docs", ROOT / "out" / "calibration.json"
+FAMILIES = {"full": "tab:blue", "diagonal": "tab:orange", "warped": "tab:green"}
 FINE_MEAN, FINE_SD = 0.1, 0.1  # what a user would call right: in sds, and relative
 DOUBTS = {
     "not a maximum",
@@ -35,9 +41,21 @@ DOUBTS = {
 }
 
 
+def kept(key: str, compute: Callable[[], Any]) -> Any:
+    """The result under this key: from the file, or computed and put there."""
+    known = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    if key not in known:
+        known[key] = compute()
+        KEPT.parent.mkdir(parents=True, exist_ok=True)
+        KEPT.write_text(json.dumps(known, indent=1))
+        print(key, known[key], flush=True)
+    return known[key]
+
+
 def judge(problem: problems.Problem, family: str) -> dict:
     """One row of the table."""
-    mean, sd = problem.truth or problems.by_nuts(problem)
+    long_run = lambda: [moment.tolist() for moment in problems.by_nuts(problem)]
+    mean, sd = problem.truth or map(np.asarray, kept(f"NUTS {problem.name}", long_run))
     fit = problem.fit(family=family)
     diagnosis = fit.diagnose(progress=False)
     ours, spread = problem.moments(fit.sample(20_000, seed=1))
@@ -56,7 +74,6 @@ def judge(problem: problems.Problem, family: str) -> dict:
     }
     row["right"] = row["mean"] <= FINE_MEAN and row["sd"] <= FINE_SD
     row["trusted"] = not DOUBTS & set(row["findings"])
-    print(row, flush=True)
     return row
 
 
@@ -76,7 +93,7 @@ def table(rows: list[dict]) -> list[str]:
 def scatter(rows: list[dict], path: Path) -> None:
     figure, panels = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharex=True)
     for panel, key, label in zip(panels, ("mean", "sd"), ("mean, in sds", "sd, relative"), strict=True):
-        for family, colour in (("full", "tab:blue"), ("diagonal", "tab:orange")):
+        for family, colour in FAMILIES.items():
             chosen = [row for row in rows if row["family"] == family]
             x = [min(row["khat"], 2.5) for row in chosen]
             panel.scatter(x, [max(row[key], 1e-3) for row in chosen], color=colour, label=family, s=22)
@@ -100,10 +117,18 @@ def agreement(rows: list[dict]) -> list[str]:
 
 def main(n_fits: int) -> None:
     chosen = problems.from_posteriordb() + problems.own()
-    rows = [judge(problem, family) for problem in chosen for family in ("full", "diagonal")]
+    rows = [
+        kept(f"{problem.name} {family}", lambda: judge(problem, family))  # noqa: B023
+        for problem in chosen
+        for family in FAMILIES
+    ]
     (DOCS / "figures").mkdir(parents=True, exist_ok=True)
     scatter(rows, DOCS / "figures" / "calibration_khat.png")
-    covered = [cover(name, n_draws, n_fits) for name, sizes in CASES.items() for n_draws in sizes]
+    covered = [
+        Coverage(*kept(f"{name} {n_draws} {n_fits}", lambda: cover(name, n_draws, n_fits)))  # noqa: B023
+        for name, sizes in CASES.items()
+        for n_draws in sizes
+    ]
     lines = [
         "# Calibration: do the reported errors tell the truth?",
         "",
