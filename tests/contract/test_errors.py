@@ -241,6 +241,7 @@ def test_the_number_of_draws_that_is_named_works(kind):
         ({"starts": 0}, "starts=0: a whole number of at least 1"),
         ({"check": 1}, "check=1: a whole number of at least 2"),
         ({"max_draws": 1}, "max_draws=1: a whole number of at least 2"),
+        ({"max_draws": 3}, "max_draws=3: this family couples 2 coordinates and needs 4 matched draws; allow as many"),
         ({"memory": 0}, "memory=0: a whole number of at least 1"),
         ({"tolerance": 0.0}, "tolerance=0.0: a positive number is needed"),
         ({"tolerance": "small"}, "tolerance='small': a positive number"),

@@ -57,6 +57,12 @@ def test_growth_ends_at_max_draws_and_the_verdict_says_so():
     assert "use more draws (now 80)" in few.verdict
 
 
+def test_max_draws_below_the_usual_first_number_is_kept():
+    fit = qd.fit(heavy, np.zeros(6), max_draws=33, **grow)
+    assert fit.n_draws == 32
+    assert fit.converged
+
+
 def test_a_wide_tolerance_needs_no_growth():
     fit = qd.fit(heavy, np.zeros(6), tolerance=5.0, **grow)
     assert fit.n_rounds == 1

@@ -178,3 +178,16 @@ def test_a_log_density_of_single_precision_converges():
     sds = np.sqrt(np.diag(double.covariance))
     assert np.max(np.abs(fit.mean - double.mean) / sds) < 0.02
     np.testing.assert_allclose(fit.bound, double.bound + 0.5 * 5 * np.log(2.0 * np.pi), atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("log_density", "who"),
+    [
+        (lambda p: -0.5 * p["a"] ** 2 + 0.0 * p["b"], "along b:"),  # flat
+        (lambda p: -0.5 * (p["a"] + p["b"]) ** 2, "along (a, b|b, a):"),  # only their sum is known
+        (lambda p: p["a"] - 0.5 * p["b"] ** 2, "along a:"),  # rises for ever
+    ],
+)
+def test_an_improper_posterior_is_named(log_density, who):
+    with pytest.raises(qd.FitError, match=f"run away {who} the log density does not fall off.*proper prior"):
+        qd.fit(log_density, {"a": 0.0, "b": 0.0}, progress=False)

@@ -8,6 +8,8 @@ from quenched.families import Member
 from quenched.objective import Objective, place
 from quenched.problem import Problem
 
+_FAR = 1e5  # standard deviations, in units of the start, that no posterior has
+
 
 def blame_start(problem: Problem, point: np.ndarray, value: float, gradient: np.ndarray) -> str:
     """Say what is wrong at the start, and where."""
@@ -43,6 +45,20 @@ def blame_draws(problem: Problem, posterior: Member, objective: Objective) -> st
                     f"draws: the gradient is not finite at a draw close to the start in {_listed(problem, point, bad)}."
                 )
     return "draws: the log density is not finite at a draw close to the start."
+
+
+def blame_flight(problem: Problem, posterior: Member, start: np.ndarray) -> str | None:
+    """Say along which parameters a fit has run away, if it has: the log density does not fall off there."""
+    reach = np.nan_to_num(np.sqrt(np.asarray(posterior.variance())), nan=np.inf)
+    if not reach.max() > _FAR * (1.0 + np.abs(start).max()):
+        return None
+    names = problem.space.coordinate_names()
+    guilty = [names[index] for index in np.argsort(-reach) if reach[index] >= 0.1 * reach.max()]
+    listed = ", ".join(guilty[:4]) + (f" and {len(guilty) - 4} more" if len(guilty) > 4 else "")
+    return (
+        f"The fit has run away along {listed}: the log density does not fall off there, or too slowly for a posterior to "
+        "exist. Give a proper prior, or a transform (interval(a, b), ...) that bounds the parameter."
+    )
 
 
 def _coordinates_that_help(problem: Problem, point: np.ndarray) -> list[int]:

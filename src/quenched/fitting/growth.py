@@ -12,7 +12,9 @@ from quenched.draws import Draws
 from quenched.families import Family, Member
 from quenched.fitting.ascent import Ascent, Interrupted
 from quenched.fitting.method import Method
+from quenched.fitting.blame import blame_flight
 from quenched.fitting.monitor import check, clear, too_few, until_level
+from quenched.fitting.optima import around, distinct
 from quenched.fitting.start import CannotStart, Start, Starter
 from quenched.objective import Objective
 from quenched.outcome import History, Optimum, Round, Status
@@ -28,7 +30,6 @@ _STARTS_WHEN_SUSPECT = 4
 CHECK_BATCH = 256  # check draws at a time
 NOWHERE = 1e-3  # standard deviation of the posterior of a fit that could not begin
 _LEVEL = 0.05  # of the tolerance: the rise of the bound that is not waited for
-_SAME_OPTIMUM = 0.5  # posterior standard deviations, root mean square over coordinates
 
 
 class Run:
@@ -52,7 +53,7 @@ class Run:
         self.gaussian: Ascent | None = None  # where a fit of another family began
 
     def go(self, problem: Problem, space: Space, point: np.ndarray, draws: Draws, resumed: Fit | None, watch) -> Fit:
-        self.problem, self.space, self.draws, self.watch = problem, space, draws, watch
+        self.problem, self.space, self.point, self.draws, self.watch = problem, space, point, draws, watch
         objective = Objective(problem, draws)
         try:
             start = self._start(objective, point, resumed)
@@ -120,7 +121,7 @@ class Run:
             self.n_evaluations += starter.n_evaluations
             return max(given, fresh, key=lambda start: start.bound)
         starts = []
-        for index, place in enumerate(_around(point, self.starts, self.seed)):
+        for index, place in enumerate(around(point, self.starts, self.seed)):
             try:
                 starts.append(self.method.begin(starter, place))
             except CannotStart:
@@ -134,18 +135,7 @@ class Run:
     def _best_of(self, objective: Objective, starts: list[Start]) -> Start:
         """Run every start to its optimum and tell the distinct ones apart."""
         quiet = lambda posterior, hyper, bound: None
-        found: list[tuple[Ascent, int]] = []
-        for start in starts:
-            ascent = self.method.run(objective, start, self.watch, quiet)
-            for index, (other, count) in enumerate(found):
-                if _same(ascent, other):
-                    found[index] = (max(ascent, other, key=lambda a: a.bound), count + 1)
-                    break
-            else:
-                found.append((ascent, 1))
-        found.sort(key=lambda pair: -pair[0].bound)
-        self.optima = tuple(Optimum(a.bound, np.asarray(a.posterior.mean), count) for a, count in found)
-        best = found[0][0]
+        best, self.optima = distinct(self.method.run(objective, start, self.watch, quiet) for start in starts)
         return Start(best.posterior, best.hyper, best.bound)
 
     def _resume(self, resumed: Fit) -> Start:
@@ -207,7 +197,10 @@ class Run:
         return too_few(last.bound - last.check_bound, last.check_error, self.tolerance)
 
     def _of(self, ascent: Ascent) -> Fit:
-        message = " ".join(part for part in (ascent.status.message, ascent.note) if part)
+        flight = None
+        if ascent.status in (*_SUSPECT, Status.MAX_EVALUATIONS):
+            flight = blame_flight(self.problem, ascent.posterior, self.point)
+        message = flight or " ".join(part for part in (ascent.status.message, ascent.note) if part)
         return self._result(ascent.posterior, ascent.hyper, ascent.bound, ascent.status, message)
 
     def _result(self, posterior: Member, hyper: Hyper, bound: float, status: Status, message: str) -> Fit:
@@ -248,16 +241,3 @@ class Run:
                 "numpy": np.__version__,
             },
         }
-
-
-def _around(point: np.ndarray, n: int, seed: int) -> np.ndarray:
-    """The point itself and others around it, as wide as a model's starting values usually are on the real line."""
-    jitter = 2.0 * np.random.default_rng([seed, 2]).standard_normal((n, len(point)))
-    jitter[0] = 0.0
-    return point + jitter
-
-
-def _same(one: Ascent, other: Ascent) -> bool:
-    """Two ascents that ended in the same optimum: equal bounds and means."""
-    away = np.asarray(one.posterior.standardise(other.posterior.mean[None])[0])
-    return abs(one.bound - other.bound) < 0.1 and float(np.sqrt(np.mean(away**2))) < _SAME_OPTIMUM

@@ -63,6 +63,19 @@ def read_draws(draws: Any, family: Family, form: Form, sizes: tuple[int, ...], s
     return draws
 
 
+def first_draws(max_draws: Any, family: Family, sizes: tuple[int, ...], default: int) -> int:
+    """How many matched draws to begin with: the default, or fewer where no more are allowed."""
+    if max_draws is None:
+        return default
+    most, least = whole_number("max_draws", max_draws, 2), smallest("matched", sum(sizes), family.groups(sizes))
+    if most < least:
+        raise ValueError(
+            f"max_draws={most}: this family couples {least // 2} coordinates and needs {least} matched draws; allow as "
+            "many, or use family='diagonal'."
+        )
+    return min(default, most - most % 2)
+
+
 def read_max_draws(max_draws: Any, coupled: int, first: int) -> int:
     return max(2048, 16 * coupled, first) if max_draws is None else whole_number("max_draws", max_draws, 2)
 

@@ -129,6 +129,8 @@ def fit(
         if resumed is not None:
             default = max(2 * coupled, resumed.n_draws + resumed.n_draws % 2)
         form = target.make_form(space.dim)
+        if draws is None:
+            default = options.first_draws(max_draws, run.family, space.sizes, default)
         first = options.read_draws(draws, run.family, form, space.sizes, run.seed, default)
         left = None if memory is None else memory - _working_bytes(first.n, space.dim, coupled)
         problem = make_problem(target, space, data, hyper, left)

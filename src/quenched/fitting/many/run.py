@@ -104,7 +104,10 @@ def fit_many(
         space, points = read_starts(start, transforms, n, own_starts)
         coupled = family.coupled_coordinates(space.sizes)
         form = target.make_form(space.dim)
-        first = options.read_draws(draws, family, form, space.sizes, seed, family.first_draws(space.sizes))
+        default = family.first_draws(space.sizes)
+        if draws is None:
+            default = options.first_draws(max_draws, family, space.sizes, default)
+        first = options.read_draws(draws, family, form, space.sizes, seed, default)
         limit = options.read_max_draws(max_draws, coupled, first.n)
         tolerance = options.read_tolerance(tolerance, space.dim)
 
