@@ -4,11 +4,10 @@ from functools import cached_property, partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from quenched.draws import Draws, make
-from quenched.families import Member
+from quenched.families import Member, ask
 from quenched.transforms import Parameters, Space, real
 
 _NATURAL_DRAWS = 4096  # for moments in natural units; costs no evaluation of the log density
@@ -32,46 +31,45 @@ class Posterior:
     @cached_property
     def mean(self) -> np.ndarray:
         """m: also of a warped posterior, whose terms have mean zero."""
-        return self._double(lambda: self.member.mean)
+        return np.asarray(self.member.mean)
 
     @cached_property
     def scale(self) -> np.ndarray:
         """L, lower triangular, with covariance L Lᵀ; of a warped posterior, the factor of its own covariance."""
-        return self._double(lambda: self.member.scale)
+        return self._ask("scale")
 
     @cached_property
     def covariance(self) -> np.ndarray:
         """L Lᵀ, dense."""
-        return self._double(lambda: self.member.covariance)
+        return self._ask("covariance")
 
     @cached_property
     def variance(self) -> np.ndarray:
         """Diagonal of the covariance, without forming it."""
-        return self._double(self.member.variance)
+        return self._ask("variance")
 
     def entropy(self) -> float:
         """In nats."""
-        return float(self._double(self.member.entropy))
+        return float(self._ask("entropy"))
 
     def log_density(self, w: Any) -> np.ndarray:
         """log q at one point (dim,) or at every row of (n, dim)."""
         points = np.asarray(w, dtype=np.float64)
         if points.shape[-1:] != (self.dim,) or points.ndim > 2:
             raise ValueError(f"w has shape {points.shape}; give ({self.dim},) or (n, {self.dim}).")
-        return self._double(lambda: self.member.log_density(jnp.atleast_2d(points))).reshape(points.shape[:-1])
+        return self._ask("log_density", np.atleast_2d(points)).reshape(points.shape[:-1])
 
     def sample(self, n: int, seed: int = 0) -> np.ndarray:
         """Independent samples on the real line, (n, dim)."""
-        return self._double(lambda: self.member.sample(n, seed))
+        return self.transform(np.random.default_rng(seed).standard_normal((n, self.dim)))
 
     def transform(self, draws: np.ndarray) -> np.ndarray:
         """The point of every row z: mean + scale z, or its warped image."""
-        return self._double(lambda: self.member.transform(jnp.asarray(draws)))
+        return self._ask("transform", np.asarray(draws))
 
-    @staticmethod
-    def _double(compute) -> np.ndarray:
+    def _ask(self, name: str, *inputs: np.ndarray) -> np.ndarray:
         with jax.enable_x64(True):
-            return np.asarray(compute())
+            return np.asarray(ask(self.member, name, *inputs))
 
 
 def to_natural(space: Space, vectors: np.ndarray) -> Parameters:

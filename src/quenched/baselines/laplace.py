@@ -5,7 +5,7 @@ the bound and the check bound of its Gaussian, and its own estimate of the log e
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ class Laplace(Method):
     max_steps
         Newton steps.
     """
+
+    follows_draws: ClassVar[bool] = False
 
     tolerance: float = 1e-12
     max_steps: int = 100
@@ -75,7 +77,6 @@ def laplace(
         hyper=hyper,
         family=family,
         draws=draws,
-        max_draws=2,  # the answer does not depend on the draws: never grow them
         seed=seed,
         method=Laplace(),
         throw=throw,

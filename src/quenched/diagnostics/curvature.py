@@ -3,9 +3,9 @@
 import numpy as np
 
 from quenched.draws import antithetic
-from quenched.families import BlocksGaussian, DiagonalGaussian, Member, factor_of_inverse
+from quenched.families import BlocksGaussian, DiagonalGaussian, Member, ask, factor_of_inverse
 from quenched.fitting import Search
-from quenched.objective import Coordinates, Objective, Slope
+from quenched.objective import Coordinates, Objective, Slope, place
 from quenched.problem import Problem
 from quenched.targets import Hyper
 
@@ -70,9 +70,9 @@ def whitened(problem: Problem, posterior: Member, hyper: Hyper) -> Coordinates:
     leaves_out = isinstance(posterior, (BlocksGaussian, DiagonalGaussian))
     if not leaves_out or problem.dim > _MAX_HESSIAN_DIM:
         return Coordinates(posterior, hyper.free)
-    search, spread = Search(problem), np.sqrt(np.asarray(posterior.variance()))
+    search, spread = Search(problem), np.sqrt(np.asarray(ask(posterior, "variance")))
     n = int(np.clip(_MAX_COLUMNS // problem.dim, 2, _MAX_POINTS)) // 2 * 2
-    points = np.asarray(posterior.transform(antithetic(n, problem.dim).points))
+    points = np.asarray(place(posterior, antithetic(n, problem.dim).points))
     expansions = [search.expand(point, spread, hyper) for point in points]
     if not all(at.finite for at in expansions):
         return Coordinates(posterior, hyper.free)
@@ -82,7 +82,7 @@ def whitened(problem: Problem, posterior: Member, hyper: Hyper) -> Coordinates:
 
 def missed_spread(coordinates: Coordinates) -> np.ndarray:
     """Standard deviations by the average curvature, as multiples of the posterior's own; ones for a full family."""
-    spread = np.sqrt(np.asarray(coordinates.reference.variance()))
     if coordinates.mean_factor is None:
-        return np.ones_like(spread)
+        return np.ones(coordinates.reference.dim)
+    spread = np.sqrt(np.asarray(ask(coordinates.reference, "variance")))
     return np.sqrt(np.sum(coordinates.mean_factor**2, axis=1)) / spread

@@ -10,7 +10,7 @@ import numpy as np
 
 from quenched.draws import stream
 from quenched.families import Member
-from quenched.objective import log_ratios
+from quenched.objective import log_ratios, place
 from quenched.problem import Problem
 from quenched.targets import Hyper
 
@@ -41,7 +41,7 @@ def weigh(problem: Problem, posterior: Member, hyper: Hyper, n: int, seed: int) 
     z = np.random.default_rng(stream(seed, 6)).standard_normal((n, problem.dim))
     batches = [z[first : first + _BATCH] for first in range(0, n, _BATCH)]
     ratios = np.concatenate([log_ratios(problem, posterior, hyper, batch) for batch in batches])
-    samples = np.asarray(posterior.transform(z))
+    samples = np.asarray(place(posterior, z))
     inside = np.isfinite(ratios)  # the others are beyond the support, and weigh nothing
     if inside.sum() < 0.5 * n:
         return Importance(samples, ratios, np.full(n, 1.0 / n), np.inf, np.nan, np.inf)

@@ -6,6 +6,7 @@ import numpy as np
 
 from quenched.diagnostics.conjugate_gradients import solve
 from quenched.diagnostics.curvature import Curvature
+from quenched.families import ask
 from quenched.objective import read
 
 
@@ -23,5 +24,5 @@ def optimisation_error(curvature: Curvature) -> OptimisationError:
     gradient = curvature.gradient(here)
     step = solve(curvature.times, gradient, tolerance=0.05, max_products=30)
     before, after = (read(curvature.coordinates, vector)[0] for vector in (here, step.vector))
-    moved = np.abs(np.asarray(after.mean) - np.asarray(before.mean)) / np.sqrt(np.asarray(before.variance()))
+    moved = np.abs(np.asarray(after.mean) - np.asarray(before.mean)) / np.sqrt(np.asarray(ask(before, "variance")))
     return OptimisationError(0.5 * float(gradient @ step.vector), float(moved.max()), step.definite)

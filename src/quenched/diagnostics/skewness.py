@@ -3,11 +3,13 @@
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from quenched.arrays import Array
 from quenched.draws import antithetic, stream
 from quenched.families import Member
-from quenched.objective import cut
+from quenched.objective import cut, place
 from quenched.problem import Problem
 from quenched.targets import Hyper
 
@@ -27,16 +29,22 @@ def skewness(problem: Problem, posterior: Member, hyper: Hyper, n: int, seed: in
     a posterior that is not Gaussian it is what is left of the skewness, along the coordinates of its draws.
     """
     z = antithetic(n // 2 * 2, problem.dim, stream(seed, 9)).points
-    points, pull = jax.vjp(posterior.transform, z)
-    (pulled,) = pull(_gradients(problem, np.asarray(points), hyper))
-    if posterior.affine:
-        mean, spread = np.asarray(posterior.mean), np.sqrt(np.asarray(posterior.variance()))
-        u, along = (points - mean) / spread, (posterior.transform(pulled) - mean) / spread
-    else:
-        u, along = z, pulled + jax.grad(lambda z: posterior.log_slope(z).sum())(z)
-    products = np.asarray(along * (u**2 - 1.0))
+    gradients = _gradients(problem, np.asarray(place(posterior, z)), hyper)
+    u, along = map(np.asarray, _standardised(posterior, z, gradients))
+    products = along * (u**2 - 1.0)
     pairs = 0.5 * (products[: len(z) // 2] + products[len(z) // 2 :])
     return Skewness(pairs.mean(axis=0), pairs.std(axis=0, ddof=1) / np.sqrt(len(pairs)))
+
+
+@jax.jit
+def _standardised(posterior: Member, z: Array, gradients: Array) -> tuple[Array, Array]:
+    """Standardised coordinates, and the gradients along them."""
+    points, pull = jax.vjp(posterior.transform, z)
+    (pulled,) = pull(gradients)
+    if not posterior.affine:
+        return z, pulled + jax.grad(lambda z: posterior.log_slope(z).sum())(z)
+    spread = jnp.sqrt(posterior.variance())
+    return (points - posterior.mean) / spread, (posterior.transform(pulled) - posterior.mean) / spread
 
 
 def _gradients(problem: Problem, points: np.ndarray, hyper: Hyper) -> np.ndarray:

@@ -4,7 +4,7 @@ from quenched.families.blocks import Blocks, BlocksGaussian
 from quenched.families.diagonal import Diagonal, DiagonalGaussian
 from quenched.families.full import Full, FullGaussian
 from quenched.families.gaussian import Family, Gaussian
-from quenched.families.member import LOG_TWO_PI, Member
+from quenched.families.member import LOG_TWO_PI, Member, ask
 from quenched.families.precision import NewtonSolver, factor_of_inverse, factors_of_inverse, inverse, positive_definite
 from quenched.families.warped import Warped, WarpedGaussian
 
@@ -24,6 +24,7 @@ __all__ = [
     "NewtonSolver",
     "Warped",
     "WarpedGaussian",
+    "ask",
     "factor_of_inverse",
     "factors_of_inverse",
     "families",

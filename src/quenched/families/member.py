@@ -5,9 +5,11 @@ family, whose numbers begin at zero. Zero stands for the identity map.
 """
 
 from abc import abstractmethod
+from functools import partial
 from typing import Self
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -96,3 +98,10 @@ class Member(eqx.Module):
         """Independent samples from the posterior, (n, dim), on the real line."""
         draws = np.random.default_rng(seed).standard_normal((n, self.dim))
         return np.asarray(self.transform(jnp.asarray(draws, self.mean.dtype)))
+
+
+@partial(jax.jit, static_argnums=1)
+def ask(member: Member, name: str, *inputs: Array) -> Array:
+    """A property or method of a member as one program: on the host, each of its operations would be compiled for itself."""
+    answer = getattr(member, name)
+    return answer(*inputs) if callable(answer) else answer

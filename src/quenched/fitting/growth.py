@@ -11,8 +11,8 @@ import numpy as np
 from quenched.draws import Draws
 from quenched.families import Family, Member
 from quenched.fitting.ascent import Ascent, Interrupted
-from quenched.fitting.method import Method
 from quenched.fitting.blame import blame_flight
+from quenched.fitting.method import Method
 from quenched.fitting.monitor import check, clear, too_few, until_level
 from quenched.fitting.optima import around, distinct
 from quenched.fitting.start import CannotStart, Start, Starter
@@ -200,7 +200,7 @@ class Run:
         flight = None
         if ascent.status in (*_SUSPECT, Status.MAX_EVALUATIONS):
             flight = blame_flight(self.problem, ascent.posterior, self.point)
-        message = flight or " ".join(part for part in (ascent.status.message, ascent.note) if part)
+        message = " ".join(part for part in (flight or ascent.status.message, ascent.note) if part)
         return self._result(ascent.posterior, ascent.hyper, ascent.bound, ascent.status, message)
 
     def _result(self, posterior: Member, hyper: Hyper, bound: float, status: Status, message: str) -> Fit:

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -21,6 +21,8 @@ Record = Callable[[Member, Hyper, float], Any]  # told of the end of a round
 
 class Method(eqx.Module):
     """Raises the bound on one set of draws."""
+
+    follows_draws: ClassVar[bool] = True  # its answer depends on the draws, so that more of them may be needed
 
     @abstractmethod
     def begin(self, starter: Starter, point: np.ndarray) -> Start:

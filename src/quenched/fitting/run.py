@@ -142,7 +142,7 @@ def fit(
             )
         run.tolerance = options.read_tolerance(tolerance, space.dim)
         limit = options.read_max_draws(max_draws, coupled, first.n)
-        run.max_draws = first.n if draws is not None else limit
+        run.max_draws = first.n if draws is not None or not run.method.follows_draws else limit
         while (
             memory is not None
             and _working_bytes(run.max_draws, space.dim, coupled) > memory / 2 > 0
