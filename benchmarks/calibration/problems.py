@@ -26,7 +26,7 @@ class Problem:
     """A target, the quantities that are judged, and their true means and standard deviations."""
 
     name: str
-    log_density: Callable[[Any, Any], Any]
+    log_density: Callable[..., Any]
     start: Any
     data: Any = None
     transforms: Any = None
@@ -45,11 +45,11 @@ class Problem:
         return values.mean(axis=0), values.std(axis=0)
 
 
-def funnel(w, data):
+def funnel(w):
     return norm.logpdf(w[0], 0.0, 1.5) + jnp.sum(norm.logpdf(w[1:], 0.0, jnp.exp(0.5 * w[0])))
 
 
-def banana(w, data):
+def banana(w):
     return norm.logpdf(w[0]) + norm.logpdf(w[1], 0.5 * (w[0] ** 2 - 1.0), 0.5)
 
 
@@ -57,8 +57,9 @@ def correlated(w, data):
     return -0.5 * w @ data @ w
 
 
-def mixture(w, data):
-    return logsumexp(jnp.stack([jnp.log(0.7) + norm.logpdf(w, -2.0, 1.0), jnp.log(0.3) + norm.logpdf(w, 2.0, 1.0)]))
+def mixture(w):
+    parts = [jnp.log(0.7) + norm.logpdf(w[0], -2.0, 1.0), jnp.log(0.3) + norm.logpdf(w[0], 2.0, 1.0)]
+    return logsumexp(jnp.stack(parts))
 
 
 def poisson_groups(parameters, data):
@@ -104,9 +105,7 @@ def own() -> list[Problem]:
             data=np.linalg.inv(covariance),
             truth=(np.zeros(100), np.sqrt(np.diag(covariance))),
         ),
-        Problem(
-            "mixture", lambda w, data: mixture(w[0], data), np.zeros(1), truth=(np.array([-0.8]), np.array([2.0881]))
-        ),
+        Problem("mixture", mixture, np.zeros(1), truth=(np.array([-0.8]), np.sqrt([1.0 + 0.7 * 0.3 * 4.0**2]))),
         Problem(
             "Poisson mixed model",
             poisson_groups,

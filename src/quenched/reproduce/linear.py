@@ -203,7 +203,10 @@ def _monitor_figure(good: Sequence[Outcome]):
         mark = "o" if len(rounds) < 3 else None
         panel.plot(rounds, result["bounds"], color=canvas.BLUE, linestyle="--", marker=mark, label="on Z")
         panel.plot(rounds, result["check_bounds"], color=canvas.GREEN, marker=mark, label="on Z′")
-        panel.set_yscale("symlog", linthresh=100.0)
+        if np.ptp([*result["bounds"], *result["check_bounds"]]) > 1.0:
+            panel.set_yscale("symlog", linthresh=100.0)
+        else:  # nothing to see but that all agree
+            panel.set_ylim(result["evidence"] - 1.0, result["evidence"] + 1.0)
         panel.axhline(result["evidence"], color=canvas.GREY, linewidth=0.8, linestyle=":", label="exact evidence")
         canvas.dress(panel, title=f"{draws}, S={n}", xlabel="round", ylabel="nats")
     panels[0].legend(frameon=False, fontsize=canvas.SMALL)

@@ -4,8 +4,9 @@ The truth for this model class is the best Gaussian of all, found with one-dimen
 same quadrature gives the true bound of every method's Gaussian, so the methods can be compared on one scale.
 """
 
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -193,7 +194,7 @@ def _sections(outcomes: Sequence[Outcome]) -> list[Section]:
                 work.append(
                     (dataset, mode, method, shown(own, 2), shown(true, 2), shown(seconds, 2), shown(evaluations, 0))
                 )
-    origins = sorted({r["origin"] for r in results(outcomes)})
+    origins = _collected({r["origin"] for r in results(outcomes)})
     return [
         (
             "Logistic regression (Sec. 3.3, Table 1)",
@@ -204,7 +205,7 @@ def _sections(outcomes: Sequence[Outcome]) -> list[Section]:
                 f"{_PAPER_CENTRES}, since fewer draws than weights leave directions at the prior. Accuracy is that of the "
                 f"probability averaged over {_SAMPLES} posterior samples; the next column is the mean accuracy of single "
                 f"samples. Algorithm 1 stops after at most {_PAPER_ROUNDS} rounds (20 in a quick run). Partitions: "
-                + "; ".join(origins)
+                + "; ".join(origins).rstrip(".")
                 + ".",
                 table(
                     [
@@ -230,6 +231,15 @@ def _sections(outcomes: Sequence[Outcome]) -> list[Section]:
             ],
         )
     ]
+
+
+def _collected(origins: Iterable[str]) -> list[str]:
+    """Origins that differ by a number in one phrase: "partition 1, 2, 3 of 100 of ..."."""
+    numbers: dict[tuple[str, str], list[int]] = {}
+    for origin in origins:
+        before, number, after = re.split(r"(\d+)", origin, maxsplit=1)
+        numbers.setdefault((before, after), []).append(int(number))
+    return sorted(before + ", ".join(map(str, sorted(found))) + after for (before, after), found in numbers.items())
 
 
 logistic = Experiment("logistic", "Logistic regression", _tasks, _records, _sections)
