@@ -36,6 +36,7 @@ DOUBTS = {
     "draws matter",
     "correlations left out",
     "skewed",
+    "moments differ",
     "family does not fit",
     "family is far off",
 }

@@ -27,6 +27,10 @@ def log_gamma(w):
     return jnp.sum(2.0 * w - jnp.exp(w))
 
 
+def two_bumps(w):
+    return jnp.logaddexp(jnp.log(0.7) + norm.logpdf(w[0], -2.0), jnp.log(0.3) + norm.logpdf(w[0], 2.0))
+
+
 def student(w):
     return jnp.sum(t.logpdf(w, 5.0))
 
@@ -56,6 +60,7 @@ FITS = {
     "logistic, few draws": lambda: LOGISTIC.fit(draws=qd.iid(16, 8)),
     "between the wells": between_the_wells,
     "log gamma": lambda: qd.fit(log_gamma, np.zeros(3), progress=False),
+    "two bumps": lambda: qd.fit(two_bumps, np.zeros(1), progress=False),
     "Student": lambda: qd.fit(student, np.zeros(1), progress=False),
     "nearly normal": lambda: qd.fit(nearly_normal, np.zeros(10), progress=False),
     "funnel": lambda: qd.fit(funnel, np.zeros(6), progress=False),
@@ -76,6 +81,7 @@ EXPECTED = {
     "draws suffice": ("logistic", "logistic, few draws", "more of them will not help"),
     "correlations left out": ("a Gaussian by halves", "a Gaussian", "linear_response.sd"),
     "skewed": ("log gamma", "a Gaussian by halves", "fit.resample(n)"),
+    "moments differ": ("two bumps", "nearly normal", "times the posterior's"),
     "family fits": ("a Gaussian", "funnel", "Use it as it is"),
     "family nearly fits": ("nearly normal", "a Gaussian", "PSIS samples"),
     "heavier tails": ("Student", "funnel", "no probability far out"),

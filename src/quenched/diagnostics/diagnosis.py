@@ -16,6 +16,7 @@ from quenched.diagnostics.draw_error import answer_of, draw_error
 from quenched.diagnostics.importance import weigh
 from quenched.diagnostics.linear_response import LinearResponse
 from quenched.diagnostics.optimisation import optimisation_error
+from quenched.diagnostics.reweighting import Reweighted, reweight
 from quenched.diagnostics.skewness import skewness
 from quenched.draws import stream
 from quenched.fitting import Watcher, quiet_blas
@@ -52,6 +53,8 @@ class Diagnosis:
         Log evidence by importance sampling, and its standard error; right as long as k-hat is.
     effective_share
         How many of the samples the importance weights keep, between 0 and 1.
+    reweighted
+        Means and standard deviations by the same weights, with their errors.
     family_gap
         Evidence minus check bound: the Kullback-Leibler divergence from the fitted posterior to the target, in nats.
     skewness, skewness_error
@@ -77,6 +80,7 @@ class Diagnosis:
     evidence: float
     evidence_error: float
     effective_share: float
+    reweighted: Reweighted = field(repr=False)
     skewness: np.ndarray
     skewness_error: np.ndarray
     missed_spread: np.ndarray
@@ -157,6 +161,7 @@ def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES
             evidence=importance.evidence,
             evidence_error=importance.evidence_error,
             effective_share=importance.effective_share,
+            reweighted=reweight(fit.space, fit.mean, fit.sd, importance),
             skewness=skew.value,
             skewness_error=skew.error,
             missed_spread=missed_spread(coordinates),

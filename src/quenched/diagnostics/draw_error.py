@@ -1,7 +1,7 @@
 """How far another set of draws would have moved the answer.
 
 The bound is raised again on a few independent sets of the same kind and size, each from the optimum of the fit, with
-its hyperparameters. In whitened coordinates that takes about five evaluations each, which is less than the one Newton
+its hyperparameters. In whitened coordinates that takes four to ten evaluations each, about as many as the one Newton
 step by Hessian-vector products that it replaces, and it stays right where a single step would not: for few draws and
 skewed posteriors. The spread of the answers is the error that comes from the draws by chance. What all sets of this
 size have in common is their bias; raising the bound on one set made of all their raw points shows it.
@@ -22,7 +22,7 @@ from quenched.problem import Problem
 from quenched.targets import Hyper
 from quenched.transforms import Parameters
 
-_PART_OF_STEP = 0.1  # an ascent may stop when its gradient is this part of what it was at the start
+_PART_OF_STEP = 0.03  # an ascent may stop when its gradient is this part of what it was at the start
 _CLOSE = 0.02  # and no larger than this: posterior standard deviations
 _MAX_EVALUATIONS = 100
 _OUTLIER = 4.0  # spreads between the fit and the replicates beyond which their distance is itself the error

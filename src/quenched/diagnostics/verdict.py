@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+import jax
 import numpy as np
 
 from quenched.summary import rows
@@ -17,6 +18,7 @@ _GOOD, _BAD, _HOPELESS = 0.5, 0.7, 1.0  # k-hat
 _BULK = 0.8  # of the samples that the weights must keep
 _WIDER = 1.15  # times the family's own standard deviation
 _SKEWED = 0.3
+_OFF = 0.1  # of a standard deviation, between the posterior and what importance weights make of it
 
 
 class Finding(NamedTuple):
@@ -61,6 +63,38 @@ def _too_narrow(diagnosis: "Diagnosis") -> list[str]:
     return [names[i] for i in order if diagnosis.missed_spread[i] > _WIDER]
 
 
+class Departure(NamedTuple):
+    """How far importance weights move the moments of one parameter."""
+
+    name: str
+    shift: float  # of the mean, in standard deviations
+    ratio: float  # of the standard deviations
+
+
+def _off(d: "Diagnosis") -> list[Departure]:
+    """Parameters whose moments the weights clearly change, the worst first; none where the weights cannot be trusted."""
+    if not d.khat <= _BAD:
+        return []
+    flat = lambda tree: np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(tree)])
+    sd = np.maximum(flat(d.fit.sd), np.finfo(float).tiny)
+    mean, own_sd, mean_error, sd_error = (flat(tree) for tree in d.reweighted)
+    shift, ratio = (mean - flat(d.fit.mean)) / sd, own_sd / sd
+    by_mean = (np.abs(shift) > _OFF) & (np.abs(shift) > 2.0 * mean_error / sd)
+    by_sd = (np.abs(ratio - 1.0) > _OFF) & (np.abs(ratio - 1.0) > 2.0 * sd_error / sd)
+    size = np.maximum(np.where(by_mean, np.abs(shift), 0.0), np.where(by_sd, np.abs(ratio - 1.0), 0.0))
+    names = [row["name"] for row in rows(d.fit, d)]
+    return [Departure(names[i], float(shift[i]), float(ratio[i])) for i in np.argsort(-size) if size[i] > 0.0]
+
+
+def _of_departures(d: "Diagnosis") -> str:
+    worst = _off(d)[0]
+    others = len(_off(d)) - 1
+    return (
+        f"By importance weights, the mean of {worst.name} is {worst.shift:+.2f} sds away and its sd is {worst.ratio:.2f} times "
+        "the posterior's" + (f"; {others} more differ." if others else ".")
+    )
+
+
 def _real_names(diagnosis: "Diagnosis") -> list[str]:
     """Coordinates as they are on the real line, where the posterior is Gaussian: `log tau` for a positive tau."""
     space = diagnosis.fit.space
@@ -85,7 +119,7 @@ def _draws_matter(d: "Diagnosis") -> bool:
     return _at_top(d) and not worst_mean_error(d)[0] <= _DRAWS_MATTER
 
 
-def _against_skewness(d: "Diagnosis") -> str:
+def _by_samples_or_warping(d: "Diagnosis") -> str:
     ways = ["PSIS samples, fit.resample(n)"] if d.khat <= _BAD else []
     ways += [] if d.fit.settings["family"] == "warped" else ["family=qd.Warped()"]
     return f"Use {', or '.join(ways)}." if ways else ""
@@ -145,7 +179,13 @@ FINDINGS = (
         "skewed",
         lambda d: bool(_skewed(d)),
         lambda d: f"The target is skewed in {_some(_skewed(d))}.",
-        _against_skewness,
+        _by_samples_or_warping,
+    ),
+    Finding(
+        "moments differ",
+        lambda d: bool(_off(d)),
+        _of_departures,
+        _by_samples_or_warping,
     ),
     Finding(
         "family fits",
