@@ -109,5 +109,21 @@ def test_laplace_is_told_to_raise_the_bound():
     assert "qd.fit does" in verdict
 
 
+def test_a_single_parameter_has_no_correlations_to_leave_out():
+    fit = qd.fit(two_bumps, np.zeros(1), family="diagonal", progress=False)
+    np.testing.assert_allclose(fit.diagnose(progress=False).missed_spread, 1.0)
+
+
+def test_missed_spread_of_a_gaussian_is_exact():
+    """Five coordinates that all correlate by 0.9: the diagonal keeps the conditional sds, blocks those within a block."""
+    covariance = 0.1 * np.eye(5) + 0.9
+    precision = np.linalg.inv(covariance)
+    for family, blocks in (("diagonal", [[0], [1], [2], [3], [4]]), (qd.Blocks([2, 3]), [[0, 1], [2, 3, 4]])):
+        kept = np.concatenate([np.diag(np.linalg.inv(precision[np.ix_(b, b)])) for b in blocks])
+        fit = qd.fit(equicorrelated, np.zeros(5), family=family, progress=False)
+        found = fit.diagnose(progress=False).missed_spread
+        np.testing.assert_allclose(found, np.sqrt(np.diag(covariance) / kept), rtol=1e-4)
+
+
 def test_the_skewed_parameter_is_named():
     assert "skewed in parameters[" in found("log gamma")[1]

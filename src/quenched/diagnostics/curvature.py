@@ -81,8 +81,23 @@ def whitened(problem: Problem, posterior: Member, hyper: Hyper) -> Coordinates:
 
 
 def missed_spread(coordinates: Coordinates) -> np.ndarray:
-    """Standard deviations by the average curvature, as multiples of the posterior's own; ones for a full family."""
-    if coordinates.mean_factor is None:
-        return np.ones(coordinates.reference.dim)
-    spread = np.sqrt(np.asarray(ask(coordinates.reference, "variance")))
-    return np.sqrt(np.sum(coordinates.mean_factor**2, axis=1)) / spread
+    """By how much the correlations that a family leaves out widen each coordinate; ones where it leaves out none.
+
+    Taken from the average curvature alone: the standard deviations of a Gaussian with that precision, over those of the
+    family's best approximation of it.
+    """
+    reference, factor = coordinates.reference, coordinates.mean_factor
+    if factor is None:
+        return np.ones(reference.dim)
+    root = np.linalg.inv(factor)
+    precision, kept = root.T @ root, np.empty(reference.dim)
+    for block in _blocks(reference):
+        kept[block] = np.diag(np.linalg.inv(precision[np.ix_(block, block)]))
+    return np.sqrt(np.sum(factor**2, axis=1) / kept)
+
+
+def _blocks(member: Member) -> list[list[int]]:
+    """Coordinates whose correlations among themselves a member keeps."""
+    if isinstance(member, BlocksGaussian):
+        return [list(block) for places in member.places for block in places]
+    return [[coordinate] for coordinate in range(member.dim)]
