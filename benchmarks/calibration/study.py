@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from coverage import CASES, Coverage, cover
 
 import problems
+import quenched as qd
 from quenched.diagnostics.verdict import findings
 
 ROOT = Path(__file__).parents[2]
@@ -106,6 +107,26 @@ def scatter(rows: list[dict], path: Path) -> None:
     plt.close(figure)
 
 
+def intervals(covered: list[Coverage], n_fits: int, path: Path) -> None:
+    names = list(dict.fromkeys(case.name for case in covered))
+    figure, panels = plt.subplots(1, len(names), figsize=(9, 3.0), layout="constrained", sharey=True)
+    for panel, name in zip(panels, names, strict=True):
+        chosen = [case for case in covered if case.name == name]
+        for key, colour in (("mean", "tab:blue"), ("sd", "tab:orange"), ("bound", "tab:green")):
+            shares = np.array([getattr(case, key) for case in chosen])
+            # Of the fits, not of the parameters: those of one fit are not independent.
+            error = 2.0 * np.sqrt(shares * (1.0 - shares) / n_fits)
+            place = np.arange(len(chosen)) + {"mean": -0.12, "sd": 0.0, "bound": 0.12}[key]
+            panel.errorbar(place, shares, error, fmt="o", ms=4, lw=1.0, color=colour, label=key)
+        panel.axhline(0.95, color="grey", lw=0.8, ls="--")
+        panel.set(title=name, xlabel="draws", xticks=range(len(chosen)), xticklabels=[case.n_draws for case in chosen])
+    panels[0].set_ylabel("share of 95 % intervals that cover")
+    panels[0].set_ylim(0.88, 1.01)
+    panels[0].legend(frameon=False, ncols=3)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
 def agreement(rows: list[dict]) -> list[str]:
     count = lambda trusted, right: sum(r["trusted"] == trusted and r["right"] == right for r in rows)
     return [
@@ -123,13 +144,13 @@ def main(n_fits: int) -> None:
         for problem in chosen
         for family in FAMILIES
     ]
-    (DOCS / "figures").mkdir(parents=True, exist_ok=True)
-    scatter(rows, DOCS / "figures" / "calibration_khat.png")
+    scatter(rows, DOCS / "calibration_khat.png")
     covered = [
         Coverage(*kept(f"{name} {n_draws} {n_fits}", lambda: cover(name, n_draws, n_fits)))  # noqa: B023
         for name, sizes in CASES.items()
         for n_draws in sizes
     ]
+    intervals(covered, n_fits, DOCS / "calibration_coverage.png")
     lines = [
         "# Calibration: do the reported errors tell the truth?",
         "",
@@ -141,13 +162,15 @@ def main(n_fits: int) -> None:
         f"{n_fits} fits with different draws for each row; intervals of ± t · error, t the 97.5 % quantile of Student's t with",
         "seven degrees of freedom. The share of intervals that cover the answer of very many draws; it should be 0.95.",
         "",
+        "![Coverage against the number of draws](calibration_coverage.png)",
+        "",
         "| problem | dim | draws | means | sds | bound |",
         "|---|---|---|---|---|---|",
         *(f"| {c.name} | {c.dim} | {c.n_draws} | {c.mean:.3f} | {c.sd:.3f} | {c.bound:.3f} |" for c in covered),
         "",
         "## Errors of the family",
         "",
-        "![k-hat against true errors](figures/calibration_khat.png)",
+        "![k-hat against true errors](calibration_khat.png)",
         "",
         *table(rows),
         "",
@@ -158,6 +181,13 @@ def main(n_fits: int) -> None:
         + ".",
         "",
         *agreement(rows),
+        "",
+        "No doubt, and yet wrong: "
+        + "; ".join(f"{r['problem']}, {r['family']}" for r in rows if r["trusted"] and not r["right"])
+        + ".",
+        "",
+        f"quenched {qd.__version__}, jax {jax.__version__}, numpy {np.__version__}; seed 0 for the fits of the table, 0 to "
+        f"{n_fits - 1} for the coverage.",
         "",
     ]
     (DOCS / "calibration.md").write_text("\n".join(lines))
