@@ -122,7 +122,7 @@ def intervals(covered: list[Coverage], n_fits: int, path: Path) -> None:
         panel.set(title=name, xlabel="draws", xticks=range(len(chosen)), xticklabels=[case.n_draws for case in chosen])
     panels[0].set_ylabel("share of 95 % intervals that cover")
     panels[0].set_ylim(0.88, 1.01)
-    panels[0].legend(frameon=False, ncols=3)
+    panels[0].legend(frameon=False, ncols=3, loc="lower left")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 

@@ -52,3 +52,20 @@ def test_an_interrupt_keeps_what_is_done(tmp_path, importable):
     with pytest.raises(KeyboardInterrupt):
         run_tasks(tasks(tmp_path / "log", [2, 3]), tmp_path / "work", 1, stop)
     assert json.loads((tmp_path / "work/toy/task2.json").read_text())["result"] == {"square": 4}
+
+
+def test_a_worker_that_dies_takes_only_its_own_task_with_it(tmp_path, importable):
+    deadly = Task("toy", "deadly", "reproduce.toys:dies", {"dataset": "c"}, cost=9.0)
+    outcomes = run_tasks([deadly, *tasks(tmp_path / "log", [2, 3, 4])], tmp_path / "work", 2)
+    assert "the worker died" in outcomes[0].error
+    assert [outcome.result["square"] for outcome in outcomes[1:]] == [4, 9, 16]
+
+
+def test_tasks_that_are_alike_go_to_one_worker(tmp_path, importable):
+    def task(dataset, value):
+        arguments = {"dataset": dataset, "value": value}
+        return Task("toy", f"{dataset}-{value}", "reproduce.toys:process", arguments)
+
+    outcomes = run_tasks([task(d, v) for v in range(4) for d in "ab"], tmp_path / "work", 2)
+    seen = [(outcome.result["dataset"], outcome.result["process"]) for outcome in outcomes]
+    assert len(set(seen)) <= 3  # two kinds with a worker each, and the last of one may go to whoever is idle

@@ -1,5 +1,6 @@
 """Functions that stand in for experiments, importable by worker processes."""
 
+import os
 from pathlib import Path
 
 
@@ -9,3 +10,11 @@ def square(value, log):
     if value < 0:
         raise ArithmeticError(f"{value} is negative")
     return {"square": value**2}
+
+
+def process(dataset, value):
+    return {"dataset": dataset, "process": os.getpid()}
+
+
+def dies(dataset):
+    os._exit(3)

@@ -10,11 +10,11 @@ import json
 import os
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+
+from quenched.reproduce.workers import share_out
 
 FORMAT = 1  # raise it when what tasks compute changes: older results are then computed again
 
@@ -28,6 +28,11 @@ class Task:
     function: str  # "package.module:function"
     arguments: dict[str, Any]
     cost: float = 1.0  # roughly, against other tasks: the dearest go first, so that no core idles at the end
+
+    @property
+    def kin(self) -> tuple[str, Any]:
+        """Tasks that need the same programs."""
+        return self.experiment, self.arguments.get("dataset")
 
     @property
     def fingerprint(self) -> str:
@@ -49,20 +54,19 @@ def run_tasks(
 ) -> list[Outcome]:
     """Results of all tasks, in their order; those that are in the folder already are not computed again."""
     folder.mkdir(parents=True, exist_ok=True)
-    outcomes: dict[Task, Outcome] = {}
-    by_identity = {id(task): task for task in tasks}
+    outcomes: dict[int, Outcome] = {}
     waiting = []
     for task in tasks:
         known = _read(task, folder)
         if known is None:
             waiting.append(task)
         else:
-            outcomes[id(task)] = known  # pyright: ignore
+            outcomes[id(task)] = known
             report(known)
     for outcome in _compute(sorted(waiting, key=lambda task: -task.cost), folder, jobs):
-        outcomes[id(outcome.task)] = outcome  # pyright: ignore
+        outcomes[id(outcome.task)] = outcome
         report(outcome)
-    return [outcomes[key] for key in by_identity]  # pyright: ignore
+    return [outcomes[id(task)] for task in tasks]
 
 
 def _compute(tasks: list[Task], folder: Path, jobs: int) -> Iterator[Outcome]:
@@ -72,36 +76,11 @@ def _compute(tasks: list[Task], folder: Path, jobs: int) -> Iterator[Outcome]:
         for task in tasks:
             yield _finish(task, folder, *attempt(task.function, task.arguments))
         return
-    # Workers are fresh processes (JAX does not survive a fork), one thread each: the tasks are the parallelism.
-    with _one_thread_each(), ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        futures = {pool.submit(attempt, task.function, task.arguments): task for task in tasks}
-        try:
-            for future in as_completed(futures):
-                error = future.exception()
-                answer = (None, f"the worker died: {error!r}") if error is not None else future.result()
-                yield _finish(futures[future], folder, *answer)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-class _one_thread_each:
-    """Environment of the workers, put back afterwards."""
-
-    _wanted = {  # noqa: RUF012
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-    }
-
-    def __enter__(self) -> None:
-        self._before = {name: os.environ.get(name) for name in self._wanted}
-        os.environ.update({name: value for name, value in self._wanted.items() if name not in os.environ})
-
-    def __exit__(self, *exception) -> None:
-        for name, value in self._before.items():
-            if value is None:
-                os.environ.pop(name, None)
+    submit = lambda process, task: process.submit(attempt, task.function, task.arguments)
+    for task, future in share_out(tasks, jobs, submit):
+        error = future.exception()
+        answer = (None, f"the worker died: {error!r}") if error is not None else future.result()
+        yield _finish(task, folder, *answer)
 
 
 def attempt(function: str, arguments: dict[str, Any]) -> tuple[Any, str | None]:
