@@ -15,9 +15,9 @@ CLIP = 1.5  # standard deviations; chosen in favour of clipping, among 0.5 to 3 
 _CORRUPTED = 1 / 3
 
 
-def corrupt(images: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray, int]:
+def corrupt(images: np.ndarray, seed: int, repetition: int = 0) -> tuple[np.ndarray, np.ndarray, int]:
     """Images as rows in seeded order, the same with a third of their pixels uniform on 0 to 255, and half their number."""
-    random = np.random.default_rng([15, seed])
+    random = np.random.default_rng([15 + repetition, seed])
     rows = images.reshape(len(images), -1).astype(np.float64)[random.permutation(len(images))]
     noisy = rows.copy()
     n_corrupted = round(_CORRUPTED * rows.shape[1])
