@@ -31,6 +31,10 @@ def two_bumps(w):
     return jnp.logaddexp(jnp.log(0.7) + norm.logpdf(w[0], -2.0), jnp.log(0.3) + norm.logpdf(w[0], 2.0))
 
 
+def skewed_scale(parameters):
+    return -jnp.log1p(parameters["tau"] ** 2) - 0.3 * parameters["tau"]
+
+
 def student(w):
     return jnp.sum(t.logpdf(w, 5.0))
 
@@ -123,6 +127,11 @@ def test_missed_spread_of_a_gaussian_is_exact():
         fit = qd.fit(equicorrelated, np.zeros(5), family=family, progress=False)
         found = fit.diagnose(progress=False).missed_spread
         np.testing.assert_allclose(found, np.sqrt(np.diag(covariance) / kept), rtol=1e-4)
+
+
+def test_draws_that_suffice_for_means_alone_are_said_to():
+    few = qd.fit(skewed_scale, {"tau": 1.0}, transforms={"tau": qd.positive}, draws=16, progress=False)
+    assert "suffice for means, but the sd of tau is only known to" in few.diagnose(progress=False).verdict
 
 
 def test_the_skewed_parameter_is_named():

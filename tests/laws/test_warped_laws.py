@@ -14,6 +14,7 @@ import registry
 from quenched.families import Full
 from quenched.families.bends import n_bends, terms, unpack_bends
 from quenched.families.stretch import quadrature, stretch, unstretch
+from quenched.posterior import Posterior
 
 dims = st.sampled_from([1, 4])
 seeds = st.integers(0, 2**31)
@@ -78,7 +79,7 @@ def test_density_integrates_to_one():
 def test_entropy_and_moments_are_those_of_many_samples(bend, dim, seed):
     member = registry.random_warped(dim, seed, bend=bend)
     n = 40_000
-    samples = member.sample(n, seed)
+    samples = Posterior(member).sample(n, seed)
     entropy = -np.asarray(member.log_density(samples))
     assert abs(entropy.mean() - member.entropy()) < 5.0 * entropy.std() / np.sqrt(n)
     away = np.asarray(member.gaussian.standardise(samples))  # in units in which every coordinate is of size one

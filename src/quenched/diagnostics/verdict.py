@@ -42,11 +42,12 @@ def findings(diagnosis: "Diagnosis") -> list[Finding]:
     return [finding for finding in FINDINGS if finding.holds(diagnosis)]
 
 
-def worst_mean_error(diagnosis: "Diagnosis") -> tuple[float, str]:
-    """The largest error of a mean due to the draws, in posterior standard deviations, and whose it is."""
+def worst_error(diagnosis: "Diagnosis", of: str) -> tuple[float, str]:
+    """The largest error of a "mean" or an "sd" due to the draws, in posterior standard deviations, and whose it is."""
     table = rows(diagnosis.fit, diagnosis)
-    worst = max(table, key=lambda row: row["mean_error"] / max(row["sd"], np.finfo(float).tiny))
-    return worst["mean_error"] / max(worst["sd"], np.finfo(float).tiny), worst["name"]
+    errors = [row[f"{of}_error"] / max(row["sd"], np.finfo(float).tiny) for row in table]
+    worst = int(np.argmax(errors))
+    return errors[worst], table[worst]["name"]
 
 
 def _skewed(diagnosis: "Diagnosis") -> list[str]:
@@ -87,11 +88,10 @@ def _off(d: "Diagnosis") -> list[Departure]:
 
 
 def _of_departures(d: "Diagnosis") -> str:
-    worst = _off(d)[0]
-    others = len(_off(d)) - 1
+    worst, *others = _off(d)
     return (
         f"By importance weights, the mean of {worst.name} is {worst.shift:+.2f} sds away and its sd is {worst.ratio:.2f} times "
-        "the posterior's" + (f"; {others} more differ." if others else ".")
+        "the posterior's" + (f"; {len(others)} more differ." if others else ".")
     )
 
 
@@ -116,7 +116,7 @@ def _at_top(d: "Diagnosis") -> bool:
 
 
 def _draws_matter(d: "Diagnosis") -> bool:
-    return _at_top(d) and not worst_mean_error(d)[0] <= _DRAWS_MATTER
+    return _at_top(d) and not worst_error(d, "mean")[0] <= _DRAWS_MATTER
 
 
 def _by_samples_or_warping(d: "Diagnosis") -> str:
@@ -130,8 +130,15 @@ def _only_tails(d: "Diagnosis") -> bool:
 
 
 def _of_draws(d: "Diagnosis") -> str:
-    error, name = worst_mean_error(d)
+    error, name = worst_error(d, "mean")
     return f"The draws move {name} by {error:.2g} posterior sds"
+
+
+def _enough_for_what(d: "Diagnosis") -> str:
+    error, name = worst_error(d, "sd")
+    if error <= _DRAWS_MATTER:
+        return f"{_of_draws(d)} at the most: more of them will not help."
+    return f"{_of_draws(d)} at the most: they suffice for means, but the sd of {name} is only known to {error:.0%}."
 
 
 FINDINGS = (
@@ -163,7 +170,7 @@ FINDINGS = (
     Finding(
         "draws suffice",
         lambda d: _at_top(d) and not _draws_matter(d),
-        lambda d: f"{_of_draws(d)} at the most: more of them will not help.",
+        _enough_for_what,
         lambda d: "",
     ),
     Finding(

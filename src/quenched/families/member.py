@@ -94,11 +94,6 @@ class Member(eqx.Module):
         _, log_determinant = jnp.linalg.slogdet(precision)
         return 0.5 * (quadratic - log_determinant) - self.log_determinant()
 
-    def sample(self, n: int, seed: int = 0) -> np.ndarray:
-        """Independent samples from the posterior, (n, dim), on the real line."""
-        draws = np.random.default_rng(seed).standard_normal((n, self.dim))
-        return np.asarray(self.transform(jnp.asarray(draws, self.mean.dtype)))
-
 
 @partial(jax.jit, static_argnums=1)
 def ask(member: Member, name: str, *inputs: Array) -> Array:
