@@ -6,6 +6,7 @@ to (m, L), and close the sum with the penalty. Only the second knows the target.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -72,12 +73,17 @@ class Objective:
     """The bound of a problem on one frozen set of draws."""
 
     def __init__(self, problem: Problem, draws: Draws):
-        self.problem = problem
+        self.problem, self.draws = problem, draws
         self.n = draws.n
         self.executor = problem.executor(draws.n)
         self.chunks = list(cut(draws.points, self.executor.chunk))
         self.half = half_of_mirrored(draws.points) if len(self.chunks) == 1 else None
         self.n_evaluations = 0
+
+    def on(self, draws: Draws | None = None, rows: Any = None) -> "Objective":
+        """The same bound on other draws, or with other rows of data, of which it needs no more than their shapes."""
+        problem = self.problem if rows is None else replace(self.problem, data=rows)
+        return Objective(problem, self.draws if draws is None else draws)
 
     def slope(
         self, coordinates: Coordinates, vector: np.ndarray, hyper: Hyper, *, profile: bool
@@ -110,10 +116,14 @@ class Objective:
         """From totals to the bound and its gradient."""
         return close(self.problem.form, profile, coordinates, vector, totals, float(self.n), hyper)
 
+    def slope_at(self, posterior: Member, hyper: Hyper, *, profile: bool) -> tuple[Slope, Totals]:
+        """The bound at a posterior, with its gradient in the whitened coordinates of that posterior."""
+        origin = Coordinates(posterior, hyper.free)
+        return self.slope(origin, np.zeros(origin.size), hyper, profile=profile)
+
     def bound(self, posterior: Member, hyper: Hyper, *, profile: bool) -> tuple[float, Hyper, Totals]:
         """The bound at a posterior; with `profile`, at its best precisions, which are returned."""
-        coordinates = Coordinates(posterior, hyper.free)
-        slope, totals = self.slope(coordinates, np.zeros(coordinates.size), hyper, profile=profile)
+        slope, totals = self.slope_at(posterior, hyper, profile=profile)
         return float(slope.bound), slope.hyper, totals
 
 

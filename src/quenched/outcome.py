@@ -1,7 +1,7 @@
 """What happened in a fit: its status, its rounds, and the optima it met."""
 
 from collections.abc import Iterator
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ class Status(StrEnum):
     NO_ASCENT = "no_ascent"
     NOT_FINITE = "not_finite"
     INTERRUPTED = "interrupted"
+    GIVEN = "given"
 
     @property
     def message(self) -> str:
@@ -29,7 +30,26 @@ class Status(StrEnum):
             "the log density is smooth and its gradient right.",
             "not_finite": "The log density is not finite where it is needed.",
             "interrupted": "Interrupted; what was reached is kept. Resume with start=fit.",
+            "given": "The posterior was given; nothing was raised.",
         }[self.value]
+
+
+class Code(IntEnum):
+    """A status as a number, which a compiled program can hold; and RUNNING, which is none yet."""
+
+    RUNNING = 0
+    CONVERGED = 1
+    MAX_EVALUATIONS = 2
+    MAX_SECONDS = 3
+    NO_ASCENT = 4
+    NOT_FINITE = 5
+    INTERRUPTED = 6
+    GIVEN = 7
+
+    @property
+    def status(self) -> Status:
+        """Under the same name."""
+        return Status[self.name]
 
 
 class Round(NamedTuple):

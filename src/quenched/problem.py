@@ -1,8 +1,7 @@
 """A target on the real line: the user's function, its parameters' space, its data, and a way to evaluate it."""
 
-import sys
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -12,11 +11,9 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
-from quenched.execute import Executor, Host, Programs, Traced, points_that_fit, trace
+from quenched.execute import Execution, Executor, Here, Programs, Work, trace
 from quenched.targets import Form, HalfSquares, Hyper, Target, call, fingerprint
 from quenched.transforms import Parameters, Space
-
-SMALL_CHUNK = 32  # points per call while there are few draws: one compiled shape serves every number of them
 
 
 class RealLine:
@@ -74,8 +71,8 @@ class Problem:
     form: Form
     data: Any
     hyper: Hyper  # where the hyperparameters begin
-    unravel_hyper: Callable[[Array], Any] | None
-    memory: float | None  # bytes for evaluating the target
+    hyper_like: Any  # the user's own, as they were given; None if there are none
+    execution: Execution
     programs: Programs | None  # None for a function on the host
     function: RealLine
 
@@ -88,31 +85,65 @@ class Problem:
         """Relative rounding error of the function."""
         return self.function.noise
 
-    def executor(self, n_draws: int) -> Executor:
-        """The executor for this many draws; its chunk does not change while draws double a few times."""
-        few = n_draws <= 16 * SMALL_CHUNK and self.dim <= 2 * SMALL_CHUNK
-        chunk = min(SMALL_CHUNK, n_draws) if few else n_draws
-        if self.programs is None:
-            return Host(host_function(self.target, self.space), chunk)
-        return Traced(self.programs, chunk, self.most_points)
-
     @cached_property
-    def most_points(self) -> int:
-        """Points that the memory limit allows at a time."""
-        if self.memory is None or self.programs is None:
-            return sys.maxsize
-        return points_that_fit(self.programs, self.dim, self.data, self.hyper.free, self.memory)
+    def work(self) -> Work:
+        """What is to be executed."""
+        on_host = (lambda: host_function(self.target, self.space)) if self.programs is None else None
+        return Work(self.programs, on_host, self.dim, self.data, self.hyper.free)
+
+    def executor(self, n_draws: int) -> Executor:
+        """The executor for this many draws."""
+        return self.execution.executor(self.work, n_draws)
 
     def describe_hyper(self, hyper: Hyper) -> Any:
-        """Hyperparameters as the user wrote them."""
-        precisions = {name: float(getattr(hyper, name)) for name in self.target.reports}
-        if self.unravel_hyper is None:
+        """Hyperparameters as the user wrote them; rows of them if these are rows."""
+        precisions = {name: np.array(getattr(hyper, name)) for name in self.target.reports}
+        if self.hyper_like is None:
             return precisions or None
-        own = jax.tree.map(np.asarray, self.unravel_hyper(jnp.asarray(hyper.free)))
-        return {**precisions, "hyper": own} if precisions else own
+        own, free = _unraveled(self.hyper_like, np.asarray(hyper.free)), bool(precisions)
+        return {**precisions, "hyper": own} if free else own
 
 
-def make_problem(target: Target, space: Space, data: Any, hyper: Any, memory: float | None) -> Problem:
+def _unraveled(like: Any, free: np.ndarray) -> Any:
+    """Rows (..., size) cut into a pytree."""
+    leaves, structure = jax.tree.flatten(like)
+    shapes = [np.shape(leaf) for leaf in leaves]
+    pieces = np.split(free, np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1], axis=-1)
+    cut = [np.array(piece).reshape(*free.shape[:-1], *shape) for piece, shape in zip(pieces, shapes, strict=True)]
+    return jax.tree.unflatten(structure, cut)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Problems of one kind and shape that differ in their data.
+
+    Attributes
+    ----------
+    problem
+        One of them, which stands for all.
+    data
+        Of all, along the first axis; None for a batch of one, whose data the problem has.
+    n
+        How many.
+    """
+
+    problem: Problem
+    data: Any
+    n: int
+
+    def one(self, index: int) -> Problem:
+        """The problem at a place."""
+        if self.data is None:
+            return self.problem
+        return replace(self.problem, data=jax.tree.map(lambda leaf: leaf[index], self.data))
+
+    def some(self, places: np.ndarray) -> "Batch":
+        """The problems at some places."""
+        data = None if self.data is None else jax.tree.map(lambda leaf: leaf[places], self.data)
+        return Batch(self.problem, data, len(places))
+
+
+def make_problem(target: Target, space: Space, data: Any, hyper: Any, execution: Execution = Here()) -> Problem:
     """Put a problem together; compiled programs of an earlier fit are found again."""
     free, unravel = (np.zeros(0), None) if hyper is None else ravel_pytree(jax.tree.map(_promote, hyper))
     prior, noise = (np.asarray(value) for value in target.initial_precisions)
@@ -123,9 +154,15 @@ def make_problem(target: Target, space: Space, data: Any, hyper: Any, memory: fl
         shapes = None if hyper is None else (jax.tree.structure(hyper), _shapes(hyper))
         identity = (_identity(target), space, shapes, data is None)
         programs, function = _programs(_Key(identity, function))
-    return Problem(
-        target, space, target.make_form(space.dim), data, Hyper(free, prior, noise), unravel, memory, programs, function
-    )
+    form, start = target.make_form(space.dim), Hyper(free, prior, noise)
+    return Problem(target, space, form, data, start, hyper, execution, programs, function)
+
+
+def make_batch(target: Target, space: Space, rows: Any, hyper: Any, n: int, execution: Execution) -> Batch:
+    """Many problems, with their data along the first axis."""
+    everything = make_problem(target, space, rows, hyper, execution)
+    first = jax.tree.map(lambda leaf: leaf[0], everything.data)
+    return Batch(replace(everything, data=first), everything.data, n)
 
 
 def host_function(target: Target, space: Space) -> Callable[[np.ndarray, Any], tuple[float, np.ndarray]]:

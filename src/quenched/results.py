@@ -2,23 +2,43 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from quenched.draws import Draws
 from quenched.families import Member
 from quenched.outcome import History, Optimum, Round, Status
 from quenched.posterior import Posterior, moment_draws
+from quenched.problem import Batch
 from quenched.result import Fit, Origin
+from quenched.targets import Hyper
 from quenched.transforms import Parameters, Space, real
 
 _AT_A_TIME = 16  # posteriors whose moments are taken by draws
 _NAMED = 8  # problems that the summary names
+
+
+class Origins(NamedTuple):
+    """What many fits were made from."""
+
+    batch: Batch
+    hyper: Hyper  # as the engine holds them, in rows
+    draws: Draws  # the first set
+
+    def one(self, index: int, n_draws: int) -> Origin:
+        """Of one of them, with the draws that it ended with."""
+        hyper = jax.tree.map(lambda leaf: leaf[index], self.hyper)
+        return Origin(self.batch.one(index), hyper, self.draws.grow(n_draws))
+
+    def some(self, places: np.ndarray) -> "Origins":
+        """Of some of them."""
+        return Origins(self.batch.some(places), jax.tree.map(lambda leaf: leaf[places], self.hyper), self.draws)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +82,7 @@ class Fits:
     rounds: np.ndarray = field(repr=False)
     settings: dict[str, Any] = field(repr=False)
     optima: dict[int, tuple[Optimum, ...]] = field(repr=False, default_factory=dict)
-    origin: Origin | None = field(repr=False, default=None)  # of all, in rows; None after loading
+    origin: Origins | None = field(repr=False, default=None)  # None after loading
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: all but the log density and the data."""
@@ -87,7 +107,7 @@ class Fits:
     def _one(self, index: int) -> Fit:
         rounds = self.rounds[index]
         rounds = rounds[~np.isnan(rounds[:, 0])].tolist()
-        origin = self._origin(index)
+        n_draws = int(self.n_draws[index])
         return Fit(
             posterior=Posterior(jax.tree.map(lambda leaf: leaf[index], self.member)),
             space=self.space,
@@ -97,23 +117,15 @@ class Fits:
             check_error=float(self.check_error[index]),
             status=self.status[index],
             message=self.message[index],
-            n_draws=int(self.n_draws[index]),
+            n_draws=n_draws,
             n_evaluations=int(self.n_evaluations[index]),
             n_objective_evaluations=int(self.n_objective_evaluations[index]),
             seconds=self.seconds / len(self),  # its share
             history=History(Round(int(row[0]), row[1], row[2], row[3], int(row[4])) for row in rounds),
             settings=self.settings,
             optima=self.optima.get(index, ()),
-            origin=None if origin is None else origin._replace(draws=origin.draws.grow(int(self.n_draws[index]))),
+            origin=None if self.origin is None else self.origin.one(index, n_draws),
         )
-
-    def _origin(self, places: Any) -> Origin | None:
-        """What these were made from: a number, or an array of them."""
-        if self.origin is None:
-            return None
-        problem, hyper, draws = self.origin
-        data, hyper = jax.tree.map(lambda leaf: leaf[places], (problem.data, hyper))
-        return Origin(replace(problem, data=data), hyper, draws)
 
     def _some(self, places: np.ndarray) -> "Fits":
         rows = lambda tree: jax.tree.map(lambda leaf: leaf[places], tree)
@@ -133,7 +145,7 @@ class Fits:
             rounds=self.rounds[places],
             settings=self.settings,
             optima={new: self.optima[old] for new, old in enumerate(places.tolist()) if old in self.optima},
-            origin=self._origin(places),
+            origin=None if self.origin is None else self.origin.some(places),
         )
 
     @property

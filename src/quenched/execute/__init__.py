@@ -1,7 +1,8 @@
 """How a target's function is evaluated at the draws."""
 
+from quenched.execute.execution import SMALL_CHUNK, Execution, Here, Work
 from quenched.execute.executor import Evaluation, Executor
 from quenched.execute.host import Host
-from quenched.execute.traced import Programs, Traced, bytes_of_a_point, points_that_fit, trace
+from quenched.execute.traced import Programs, Traced, trace
 
-__all__ = ["Evaluation", "Executor", "Host", "Programs", "Traced", "bytes_of_a_point", "points_that_fit", "trace"]
+__all__ = ["SMALL_CHUNK", "Evaluation", "Execution", "Executor", "Here", "Host", "Programs", "Traced", "Work", "trace"]

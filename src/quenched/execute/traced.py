@@ -83,15 +83,14 @@ def bytes_of_a_point(programs: Programs, dim: int, data: Any, free: Array) -> in
     return bytes_per_point(programs.gradient_of_one, np.zeros(dim), data, free) + 3 * 8 * dim
 
 
-def points_that_fit(programs: Programs, dim: int, data: Any, free: Array, memory: float) -> int:
-    """How many points may be evaluated at a time so that their intermediates stay below `memory` bytes.
+def points_that_fit(one: int, memory: float) -> int:
+    """How many points, of so many bytes each, may be evaluated at a time so that they stay below `memory` bytes.
 
     Raises
     ------
     ValueError
         When not even one fits.
     """
-    one = bytes_of_a_point(programs, dim, data, free)
     if memory < one:
         raise ValueError(
             f"memory: one draw needs up to {one:.3g} bytes besides the optimiser's arrays, and {memory:.3g} are left; "

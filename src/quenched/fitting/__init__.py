@@ -1,18 +1,21 @@
-"""Fit a posterior: the methods, the start, the monitor and the growth of draws."""
+"""Fit a posterior: one engine for one fit or many."""
 
-from quenched.fitting.ascent import Ascent, ascend
+from quenched.fitting.ascent import Ascent, Limits, ascend
 from quenched.fitting.attachment import attach
-from quenched.fitting.many import fit_many
+from quenched.fitting.fit import Asked, fit, fit_from, fit_many, ready, told
 from quenched.fitting.method import Alternating, Joint, Method
-from quenched.fitting.mode import Mode, Search
+from quenched.fitting.newton import Expander, Mode, Search
+from quenched.fitting.options import positive_number, whole_number, with_hints
 from quenched.fitting.progress import Watcher
-from quenched.fitting.run import fit
 from quenched.fitting.threads import quiet_blas
 
 __all__ = [
     "Alternating",
     "Ascent",
+    "Asked",
+    "Expander",
     "Joint",
+    "Limits",
     "Method",
     "Mode",
     "Search",
@@ -20,6 +23,12 @@ __all__ = [
     "ascend",
     "attach",
     "fit",
+    "fit_from",
     "fit_many",
+    "positive_number",
     "quiet_blas",
+    "ready",
+    "told",
+    "whole_number",
+    "with_hints",
 ]

@@ -1,24 +1,188 @@
-"""Raise the bound on one frozen set of draws: the loop that every method shares.
+"""Raise the bound on one frozen set of draws: the machine that every fit shares, and its loop on the host.
 
-The loop runs on the host. Each turn is one evaluation of the bound: a few small compiled programs, and a step of the
-minimiser in NumPy. That leaves room for progress, time limits and interruption, and for targets that JAX cannot trace.
+The machine has the shape of a minimiser: it is begun, told the bound and its gradient at the point it asks for
+(`climb.trial`), and answers with where it stands. It is written for NumPy and JAX alike: `ascend` drives it here, one
+evaluation of the bound a turn, which leaves room for progress, time limits and interruption, and for targets that JAX
+cannot trace; the lanes drive many of it in one compiled program.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-import jax
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
 from quenched.families import Member
-from quenched.objective import Coordinates, Objective, Totals, read
-from quenched.optimise import Minimiser, State, namespace
-from quenched.outcome import Status
+from quenched.objective import Coordinates, Objective, Slope, Totals, read
+from quenched.optimise import LBFGS, Minimiser, State, choose, namespace
+from quenched.outcome import Code, Status
 from quenched.targets import Hyper
 
 Watch = Callable[[float, int], Status | None]  # told the bound and the draws; may ask to stop
+
+LOOK_BACK = 10  # turns whose bounds are remembered
+_SHORTEST = 20  # turns that an ascent with a rival is given unless it is hopeless
+_FEW_TURNS = 6  # more than a line search usually rejects in a row
+FAR_FROM_FLAT = 0.1  # nats that half the squared gradient may promise where a bound is called level
+_MOVED = 0.5  # standard deviations from the origin of the coordinates, beyond which they are renewed
+
+
+class Limits(NamedTuple):
+    """When an ascent ends, and what it may move. Numbers, not shapes: one compiled program serves them all."""
+
+    gradient_tolerance: Array | float = 1e-5
+    max_evaluations: Array | int = 1000
+    whiten_every: Array | int = 15
+    moves: Array | None = None  # mask of the coordinates that are not held where they are
+    level: Array | float = 0.0  # nats in a few turns, below which the bound is level enough
+    has_rival: Array | bool = False  # ends when it cannot win against `climb.rival`
+
+
+class Climb(NamedTuple):
+    """An ascent under way."""
+
+    coordinates: Coordinates
+    held: Array  # the whole vector of coordinates, of which the minimiser moves a part
+    state: Any
+    hyper: Hyper
+    since: Array  # turns since the coordinates were renewed
+    count: Array  # turns, but for those that a renewal repeats
+    renewals: Array
+    recent: Array  # the last bounds
+    rival: Array  # a bound to beat
+    accepted: Array  # the last trial was
+    code: Array
+    due: Array  # the coordinates must be renewed before the next turn
+
+    @property
+    def running(self) -> Array:
+        return self.code == Code.RUNNING
+
+    @property
+    def bound(self) -> Array:
+        return -self.state.value
+
+    @property
+    def steepness(self) -> Array:
+        """Largest component of the gradient."""
+        return abs(self.state.gradient).max()
+
+    def whole(self, part: Array, moves: Array | None) -> Array:
+        """All coordinates, given those that move.
+
+        On the host what is held is left out of the minimiser; in a compiled program, whose shapes are fixed, it is there
+        without a gradient.
+        """
+        if moves is None or namespace(part) is not np:
+            return part
+        whole = self.held.copy()
+        whole[moves] = part
+        return whole
+
+
+@dataclass(frozen=True)
+class Climber:
+    """The machine: ascends in whitened coordinates, and renews them when it has moved far."""
+
+    minimiser: Minimiser = LBFGS()
+
+    def begin(self, origin: Coordinates, hyper: Hyper, moves: Array | None = None, rival: Array | float = -np.inf):
+        """At the origin of some coordinates."""
+        xp = namespace(origin.free)
+        held = xp.zeros(origin.size)
+        zero, no = xp.asarray(0), xp.asarray(False)
+        return Climb(
+            coordinates=origin,
+            held=held,
+            state=self.minimiser.init(_part(held, moves)),
+            hyper=hyper,
+            since=zero,
+            count=zero,
+            renewals=zero,
+            recent=xp.full(LOOK_BACK, -xp.inf),
+            rival=xp.asarray(rival),
+            accepted=no,
+            code=zero,
+            due=no,
+        )
+
+    def tell(self, climb: Climb, slope: Slope, limits: Limits, noise: Array | float) -> Climb:
+        """Take in the bound at the trial: one turn."""
+        xp, before = namespace(climb.held), climb.state
+        state = raise_bound(self.minimiser, before, slope.bound, _part(slope.gradient, limits.moves))
+        accepted = ~before.started | (state.n_steps > before.n_steps)
+        since = climb.since + 1
+        ahead = climb._replace(
+            state=state,
+            hyper=choose(accepted, lambda: slope.hyper, lambda: climb.hyper),
+            since=since,
+            count=climb.count + 1,
+            recent=xp.concatenate([climb.recent[1:], -state.value[None]]),
+            accepted=accepted,
+            due=accepted & (since >= limits.whiten_every) & (abs(state.position).max() > _MOVED),
+        )
+        return ahead._replace(code=xp.where(ahead.due, Code.RUNNING, _judged(ahead, limits, noise)))
+
+    def renewed(self, climb: Climb, moves: Array | None) -> Climb:
+        """At the origin of new coordinates, where it has been already: the next turn takes it nowhere."""
+        xp = namespace(climb.held)
+        here = climb.coordinates.moved(climb.whole(climb.state.position, moves))
+        state = self.minimiser.init(xp.zeros_like(climb.state.position))
+        zeros = xp.zeros_like(climb.held)
+        return climb._replace(
+            coordinates=here,
+            held=zeros,
+            state=state._replace(value=climb.state.value),
+            since=climb.since * 0 - 1,
+            count=climb.count - 1,
+            renewals=climb.renewals + 1,
+            due=xp.asarray(False),
+        )
+
+
+def _part(vector: Array, moves: Array | None) -> Array:
+    if moves is None:
+        return vector
+    return vector[moves] if namespace(vector) is np else namespace(vector).where(moves, vector, 0.0)
+
+
+def raise_bound(minimiser: Minimiser, state: State, bound: Array, gradient: Array) -> Any:
+    """Tell a minimiser of a bound that is to be raised: the one place where the sign changes."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a trial may be anything; it is judged there
+        return minimiser.step(state, -bound, -gradient)
+
+
+def _judged(climb: Climb, limits: Limits, noise: Array | float) -> Array:
+    """Whether it has ended, and how: the first rule that holds."""
+    xp, bound, steepness = namespace(climb.held), climb.bound, climb.steepness
+    rose = bound - climb.recent[-1 - _FEW_TURNS]
+    level = (rose < limits.level) & (0.5 * steepness**2 <= FAR_FROM_FLAT)
+    top = at_the_top(bound, steepness, climb.state.stalled, limits.gradient_tolerance, noise) | level
+    lost = limits.has_rival & gives_up(climb.count, bound, climb.recent[0], climb.rival, climb.coordinates.reference.dim)
+    code = xp.where(climb.state.stalled, Code.NO_ASCENT, Code.RUNNING)
+    code = xp.where(~climb.state.stalled & ((climb.count >= limits.max_evaluations) | lost), Code.MAX_EVALUATIONS, code)
+    return xp.where(xp.isfinite(bound), xp.where(top, Code.CONVERGED, code), Code.NOT_FINITE)
+
+
+def at_the_top(
+    bound: Array, steepness: Array, stalled: Array, tolerance: Array | float, noise: Array | float
+) -> Array:
+    """Whether there is nothing left to gain."""
+    xp = namespace(bound)
+    # A gradient cannot be made smaller than the square root of the function's rounding error.
+    rounding = noise * xp.maximum(abs(bound), 1.0)
+    flat = steepness <= xp.maximum(tolerance, xp.sqrt(rounding))
+    # In whitened coordinates half the squared gradient is about the nats still to be gained.
+    negligible = 0.5 * steepness**2 <= xp.maximum(1e-6, 100.0 * rounding)
+    return flat | (stalled & negligible)
+
+
+def gives_up(n: Array, bound: Array, earlier: Array, rival: Array, dim: int) -> Array:
+    """Whether an ascent with a rival ends after `n` turns; `earlier` is its bound `LOOK_BACK` turns ago."""
+    hopeless = (n >= LOOK_BACK) & (bound < rival - 5.0 * dim - 50.0)
+    fading = (bound - earlier <= 0.5) | (bound <= rival - 0.5 * dim - 5.0)
+    return (n < _SHORTEST) & hopeless | (n >= _SHORTEST) & fading
 
 
 class Ascent(NamedTuple):
@@ -27,181 +191,72 @@ class Ascent(NamedTuple):
     posterior: Member
     hyper: Hyper
     bound: float
-    status: Status
+    code: Code
     steepness: float  # largest component of the gradient
     n_objective_evaluations: int
     note: str = ""  # what a person should know besides the status
 
 
-class Interrupted(KeyboardInterrupt):
-    """A keyboard interrupt in the middle of an ascent, with what it had reached."""
-
-    def __init__(self, reached: Ascent):
-        super().__init__()
-        self.reached = reached
-
-
-class _Climber:
-    """A minimiser at work on an objective, in one system of coordinates."""
-
-    def __init__(self, objective: Objective, minimiser: Minimiser, hyper: Hyper, active, profile: bool):
-        self.objective, self.minimiser, self.profile = objective, minimiser, profile
-        self.hyper = hyper
-        self.active = slice(None) if active is None else np.flatnonzero(active)
-        self.count = 0
-        self.totals: Totals | None = None
-        self.broken = np.zeros(0, int)  # coordinates whose gradient was not finite where the bound was
-
-    def stand(self, coordinates: Coordinates, position: np.ndarray) -> None:
-        """Begin, or begin anew, at a position of some coordinates."""
-        self.coordinates, self.held = coordinates, position
-        self.state: State = self.minimiser.init(position[self.active])
-
-    def _whole(self, part: np.ndarray) -> np.ndarray:
-        """All coordinates: the active ones from the minimiser, the others where they are held."""
-        whole = self.held.copy()
-        whole[self.active] = part
-        return whole
-
-    @property
-    def position(self) -> np.ndarray:
-        return self._whole(self.state.position)
-
-    def turn(self, totals: Totals | None = None) -> bool:
-        """One evaluation and one step, True if the trial was accepted. Totals known already are not taken again."""
-        before, objective, here = self.state, self.objective, self.coordinates
-        trial = self._whole(before.trial)
-        if totals is None:
-            slope, totals = objective.slope(here, trial, self.hyper, profile=self.profile)
-            self.count += 1
-        else:
-            slope = objective.close(here, trial, totals, self.hyper, profile=self.profile)
-        if np.isfinite(slope.bound) and not np.isfinite(slope.gradient).all():
-            self.broken = np.flatnonzero(~np.isfinite(totals.of_posterior.mean))
-        bound, gradient = np.asarray(slope.bound), np.asarray(slope.gradient)[self.active]
-        self.state = raise_bound(self.minimiser, before, bound, gradient)
-        accepted = not before.started or self.state.n_steps > before.n_steps
-        if accepted:
-            self.hyper, self.totals = slope.hyper, totals
-        return bool(accepted)
-
-    @property
-    def bound(self) -> float:
-        return -float(self.state.value)
-
-    @property
-    def steepness(self) -> float:
-        return float(np.max(np.abs(self.state.gradient)))
-
-    @property
-    def note(self) -> str:
-        """What stood in the way, if it was a gradient."""
-        if not self.broken.size:
-            return ""
-        names = self.objective.problem.space.coordinate_names()
-        return (
-            f"The gradient is not finite in {', '.join(names[index] for index in self.broken[:4])} at a draw where the "
-            "log density itself is finite: look for a square root, a logarithm or a division at zero, also in the "
-            "branch of a `where` that is not taken."
-        )
-
-    def reached(self) -> tuple[Member, Hyper]:
-        posterior, free = read(self.coordinates, self.position)
-        return posterior, self.hyper._replace(free=free)
-
-
-def raise_bound(minimiser: Minimiser, state: State, bound: Array, gradient: Array) -> State:
-    """Tell a minimiser of a bound that is to be raised: the one place where the sign changes."""
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a trial may be anything; it is judged there
-        return minimiser.step(state, -bound, -gradient)
-
-
 def ascend(
     objective: Objective,
-    posterior: Member,
+    origin: Coordinates,
     hyper: Hyper,
-    minimiser: Minimiser,
+    limits: Limits,
     *,
-    gradient_tolerance: float,
-    max_evaluations: int,
-    watch: Watch,
-    whiten_every: int,
-    active: np.ndarray | None = None,
+    minimiser: Minimiser = LBFGS(),
+    watch: Watch = lambda bound, n_draws: None,
+    rival: float = -np.inf,
     known: Totals | None = None,
-    mean_factor: np.ndarray | None = None,
 ) -> Ascent:
-    """Ascend in the whitened coordinates of the posterior it starts from, whitening again when it has moved far.
+    """Drive the machine on the host, from the origin of some coordinates.
 
-    `active` is zero for coordinates that are held where they are; `known` are totals at the start, if taken already;
-    `mean_factor` is a factor of the target's covariance, for a family that cannot hold all its correlations.
+    `known` are totals at the origin, if they have been taken already. A keyboard interrupt ends it like a limit, once
+    the bound is known anywhere.
     """
-    noise = objective.problem.noise
-    climber = _Climber(objective, minimiser, hyper, active, profile=True)
-    origin = Coordinates(posterior, hyper.free, mean_factor)
-    climber.stand(origin, np.zeros(origin.size))
-    since, status = 0, None
-    while status is None:
+    climber, noise, count, broken = Climber(minimiser), objective.problem.noise, 0, np.zeros(0, int)
+    origin = origin._replace(free=np.asarray(origin.free))
+    climb, standing = climber.begin(origin, hyper, limits.moves, rival), known
+    while climb.running:
+        trial = climb.whole(climb.state.trial, limits.moves)
         try:
-            accepted = climber.turn(known)
-        except KeyboardInterrupt as stop:
-            if not climber.state.started:
+            if known is None:
+                slope, totals = objective.slope(climb.coordinates, trial, climb.hyper, profile=True)
+                count += 1
+            else:
+                slope, totals = objective.close(climb.coordinates, trial, known, climb.hyper, profile=True), known
+            slope = Slope(np.asarray(slope.bound), np.asarray(slope.gradient), slope.hyper)
+        except KeyboardInterrupt:
+            if not climb.count:
                 raise
-            reached = (*climber.reached(), climber.bound, Status.INTERRUPTED, climber.steepness, climber.count)
-            raise Interrupted(Ascent(*reached)) from stop
-        known = None
-        since += 1
-        if accepted and since >= whiten_every and np.max(np.abs(climber.position)) > 0.5:
-            climber.stand(climber.coordinates.moved(climber.position), np.zeros(origin.size))
-            climber.turn(climber.totals)
-            since = 0
-        status = _outcome(climber, gradient_tolerance, noise) or watch(climber.bound, objective.n)
-        if status is None and climber.count >= max_evaluations:
-            status = Status.MAX_EVALUATIONS
-    note = climber.note if status is Status.NO_ASCENT else ""
-    return Ascent(*climber.reached(), climber.bound, status, climber.steepness, climber.count, note)
-
-
-def climb(
-    objective: Objective,
-    posterior: Member,
-    hyper: Hyper,
-    minimiser: Minimiser,
-    active: np.ndarray,
-    *,
-    max_steps: int,
-    watch: Watch,
-) -> Ascent:
-    """A few steps in plain coordinates (m, L), over the `active` ones: the inner loops of Algorithm 1."""
-    climber = _Climber(objective, minimiser, hyper, active, profile=False)
-    flat = np.concatenate([np.asarray(ravel_pytree(posterior)[0]), np.asarray(hyper.free)])
-    identity = jax.tree.map(np.zeros_like, posterior)
-    climber.stand(Coordinates(identity, np.zeros_like(hyper.free)), flat)
-    status = None
-    # A step of scaled conjugate gradients takes two evaluations.
-    while status is None and climber.state.n_steps < max_steps and climber.count < 2 * max_steps + 1:
-        climber.turn()
-        if climber.state.stalled:
+            climb = climb._replace(code=Code.INTERRUPTED)
             break
-        status = watch(climber.bound, objective.n)
-    end = (climber.bound, status or Status.CONVERGED, climber.steepness, climber.count, climber.note)
-    return Ascent(*climber.reached(), *end)
+        if np.isfinite(slope.bound) and not np.isfinite(slope.gradient).all():
+            broken = np.flatnonzero(~np.isfinite(totals.of_posterior.mean))
+        climb = climber.tell(climb, slope, limits, noise)
+        standing, known = totals if climb.accepted else standing, None
+        if climb.due:
+            climb, known = climber.renewed(climb, limits.moves), standing
+        asked = watch(float(climb.bound), objective.n) if climb.running else None
+        if asked is not None:
+            climb = climb._replace(code=Code[asked.name])
+    return _ended(objective, climb, limits.moves, count, broken)
 
 
-def _outcome(climber: _Climber, tolerance: float, noise: float) -> Status | None:
-    bound, steepness = climber.bound, climber.steepness
-    if not np.isfinite(bound):
-        return Status.NOT_FINITE
-    if at_the_top(np.asarray(bound), np.asarray(steepness), climber.state.stalled, tolerance, noise):
-        return Status.CONVERGED
-    return Status.NO_ASCENT if climber.state.stalled else None
+def _ended(objective: Objective, climb: Climb, moves: Array | None, count: int, broken: np.ndarray) -> Ascent:
+    posterior, free = read(climb.coordinates, climb.whole(climb.state.position, moves))
+    code = Code(int(climb.code))
+    note = gradient_note(objective, broken) if code is Code.NO_ASCENT else ""
+    hyper = climb.hyper._replace(free=free)
+    return Ascent(posterior, hyper, float(climb.bound), code, float(climb.steepness), count, note)
 
 
-def at_the_top(bound: Array, steepness: Array, stalled: Array, tolerance: float, noise: Array | float) -> Array:
-    """Whether there is nothing left to gain. Takes arrays of NumPy or JAX."""
-    xp = namespace(bound)
-    # A gradient cannot be made smaller than the square root of the function's rounding error.
-    rounding = noise * xp.maximum(abs(bound), 1.0)
-    flat = steepness <= xp.maximum(tolerance, xp.sqrt(rounding))
-    # In whitened coordinates half the squared gradient is about the nats still to be gained.
-    negligible = 0.5 * steepness**2 <= xp.maximum(1e-6, 100.0 * rounding)
-    return flat | (stalled & negligible)
+def gradient_note(objective: Objective, broken: np.ndarray) -> str:
+    """What stood in the way of an ascent, if it was the gradient of some coordinates."""
+    if not broken.size:
+        return ""
+    names = objective.problem.space.coordinate_names()
+    return (
+        f"The gradient is not finite in {', '.join(names[index] for index in broken[:4])} at a draw where the "
+        "log density itself is finite: look for a square root, a logarithm or a division at zero, also in the "
+        "branch of a `where` that is not taken."
+    )

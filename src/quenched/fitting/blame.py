@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from quenched.families import Member
+from quenched.draws import Draws
+from quenched.families import Member, ask
 from quenched.objective import Objective, place
 from quenched.problem import Problem
 
@@ -27,8 +28,13 @@ def blame_start(problem: Problem, point: np.ndarray, value: float, gradient: np.
     )
 
 
-def blame_draws(problem: Problem, posterior: Member, objective: Objective) -> str:
-    """Say at which draw around the start the log density or its gradient is not finite."""
+def blame_draws(problem: Problem, point: np.ndarray, posterior: Member, draws: Draws) -> str:
+    """Say at which draw around the start, or whether at the start itself, the log density or its gradient is not finite."""
+    one = problem.executor(1).evaluate(point[None], np.ones(1), problem.data, problem.hyper.free)
+    value, gradient = float(one.values[0]), np.asarray(one.gradients[0])
+    if not (np.isfinite(value) and np.isfinite(gradient).all()):
+        return blame_start(problem, point, value, gradient)
+    objective = Objective(problem, draws)
     for z, counts in objective.chunks:
         points = place(posterior, z)
         evaluation = objective.executor.evaluate(points, counts, problem.data, problem.hyper.free)
@@ -49,7 +55,7 @@ def blame_draws(problem: Problem, posterior: Member, objective: Objective) -> st
 
 def blame_flight(problem: Problem, posterior: Member, start: np.ndarray) -> str | None:
     """Say along which parameters a fit has run away, if it has: the log density does not fall off there."""
-    reach = np.nan_to_num(np.sqrt(np.asarray(posterior.variance())), nan=np.inf)
+    reach = np.nan_to_num(np.sqrt(np.asarray(ask(posterior, "variance"))), nan=np.inf)
     if not reach.max() > _FAR * (1.0 + np.abs(start).max()):
         return None
     names = problem.space.coordinate_names()

@@ -2,35 +2,54 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
-from quenched.families import Member, factor_of_inverse
-from quenched.fitting.ascent import Ascent, Watch, ascend, climb
-from quenched.fitting.start import Start, Starter
-from quenched.objective import Objective
+from quenched.families import Member, Role, roles
+from quenched.fitting.ascent import FAR_FROM_FLAT, Ascent, Limits, Watch, ascend, gradient_note, raise_bound
+from quenched.objective import Coordinates, Objective, Totals, read
 from quenched.optimise import LBFGS, Minimiser, ScaledConjugateGradients
-from quenched.outcome import Status
+from quenched.outcome import Code
 from quenched.targets import Hyper
 
 Record = Callable[[Member, Hyper, float], Any]  # told of the end of a round
 
 
+class Base(NamedTuple):
+    """Where an ascent begins: the origin of whitened coordinates, with what is known there."""
+
+    origin: Coordinates
+    hyper: Hyper
+    bound: float
+    known: Totals | None = None  # on the draws of the objective
+
+
 class Method(eqx.Module):
     """Raises the bound on one set of draws."""
 
-    follows_draws: ClassVar[bool] = True  # its answer depends on the draws, so that more of them may be needed
+    in_lanes: ClassVar[bool] = False  # many problems can be raised side by side, by the machine of `ascend`
+
+    @property
+    def name(self) -> str:
+        """What the settings of a fit call it."""
+        return type(self).__name__
+
+    @property
+    def initial_scale(self) -> float | None:
+        """The standard deviation of all parameters at the start; None begins where the bound is found to be highest."""
+        return None
 
     @abstractmethod
-    def begin(self, starter: Starter, point: np.ndarray) -> Start:
-        """The posterior to start from, given a starting point on the real line."""
+    def run(self, objective: Objective, base: Base, level: float, watch: Watch, record: Record) -> Ascent:
+        """Ascend; call `record` at the end of every round but the last.
 
-    @abstractmethod
-    def run(self, objective: Objective, start: Start, watch: Watch, record: Record) -> Ascent:
-        """Ascend from a start; call `record` at the end of every round but the last."""
+        `objective.on(draws, rows)` is the same bound on other draws or other rows of data, for methods that change them.
+        A bound that rises by less than `level` nats in a few turns is level enough.
+        """
 
 
 class Joint(Method):
@@ -50,26 +69,25 @@ class Joint(Method):
         Evaluations after which the coordinates are renewed, if the fit has moved away from their origin.
     """
 
+    in_lanes: ClassVar[bool] = True
+
     minimiser: Minimiser = LBFGS()
     gradient_tolerance: float = 1e-5
     max_evaluations: int = 1000
     whiten_every: int = 15
 
-    def begin(self, starter, point):
-        return starter.best_candidate(point)
+    def __check_init__(self):
+        _positive(self, "gradient_tolerance", "max_evaluations", "whiten_every")
 
-    def run(self, objective, start, watch, record):
+    def limits(self, posterior: Member, level: float) -> Limits:
+        """When an ascent ends."""
+        tolerance = self.gradient_tolerance * (1.0 if posterior.affine else 100.0)
+        return Limits(tolerance, self.max_evaluations, self.whiten_every, level=level)
+
+    def run(self, objective, base, level, watch, record):
+        limits = self.limits(base.origin.reference, level)
         return ascend(
-            objective,
-            start.posterior,
-            start.hyper,
-            self.minimiser,
-            gradient_tolerance=self.gradient_tolerance * (1.0 if start.posterior.affine else 100.0),
-            max_evaluations=self.max_evaluations,
-            whiten_every=self.whiten_every,
-            watch=watch,
-            known=start.totals,
-            mean_factor=None if start.precision is None else factor_of_inverse(start.precision),
+            objective, base.origin, base.hyper, limits, minimiser=self.minimiser, watch=watch, known=base.known
         )
 
 
@@ -94,54 +112,87 @@ class Alternating(Method):
     steps: int = 10
     tolerance: float = 1e-4
     max_rounds: int = 1000
-    initial_scale: float | None = 0.1
+    initial_scale: float | None = 0.1  # pyright: ignore
 
-    def begin(self, starter, point):
-        if self.initial_scale is None:
-            return starter.best_candidate(point)
-        return starter.plain(point, self.initial_scale)
+    def __check_init__(self):
+        _positive(self, "steps", "tolerance", "max_rounds", *(["initial_scale"] if self.initial_scale is not None else []))
 
-    def run(self, objective, start, watch, record):
-        posterior, hyper, bound = start.posterior, start.hyper, start.bound
-        record(posterior, hyper, bound)
-        count, status, steepness = 0, None, float("inf")
-        rounds = 0
-        while status is None:
-            before, note = bound, ""
-            for part in ("mean", "scale", "free") if hyper.free.size else ("mean", "scale"):
-                ascent = climb(
-                    objective,
-                    posterior,
-                    hyper,
-                    self.minimiser,
-                    active_coordinates(posterior, hyper, part),
-                    max_steps=self.steps,
-                    watch=watch,
-                )
-                posterior, hyper, count = ascent.posterior, ascent.hyper, count + ascent.n_objective_evaluations
-                steepness, note = ascent.steepness, ascent.note or note
-                if ascent.status is not Status.CONVERGED:
-                    status = ascent.status
-            # One evaluation serves the closed forms and the bound after them.
-            bound, hyper, _ = objective.bound(posterior, hyper, profile=True)
-            count, rounds = count + 1, rounds + 1
-            if status is None and not bound - before >= self.tolerance:
-                status = Status.CONVERGED if bound == bound else Status.NOT_FINITE
-                if note:  # the round ended at a wall of broken gradients, not at an optimum
-                    status = Status.NO_ASCENT
-            elif status is None and rounds >= self.max_rounds:
-                status = Status.MAX_EVALUATIONS
-            if status is None:
-                record(posterior, hyper, bound)
-        return Ascent(posterior, hyper, bound, status, steepness, count, note if status is Status.NO_ASCENT else "")
+    def run(self, objective, base, level, watch, record):
+        reached = Ascent(base.origin.reference, base.hyper, base.bound, Code.RUNNING, np.inf, 0)
+        record(reached.posterior, reached.hyper, reached.bound)
+        code, count, rounds = Code.RUNNING, 0, 0
+        try:
+            while code is Code.RUNNING:
+                climbed = self._round(objective, reached, watch)
+                # One evaluation serves the closed forms and the bound after them.
+                slope, _ = objective.slope_at(climbed.posterior, climbed.hyper, profile=True)
+                count, rounds = count + climbed.n_objective_evaluations + 1, rounds + 1
+                bound, steepness = float(slope.bound), float(np.max(np.abs(slope.gradient)))
+                code = self._judged(climbed, bound - reached.bound, steepness, rounds)
+                note = climbed.note if code is Code.NO_ASCENT else ""
+                reached = Ascent(climbed.posterior, slope.hyper, bound, code, steepness, count, note)
+                if code is Code.RUNNING:
+                    record(reached.posterior, reached.hyper, reached.bound)
+        except KeyboardInterrupt:
+            return reached._replace(code=Code.INTERRUPTED, n_objective_evaluations=count)
+        return reached
+
+    def _round(self, objective: Objective, reached: Ascent, watch: Watch) -> Ascent:
+        """J steps on the mean, the scale and the user's own hyperparameters in turn."""
+        posterior, hyper, count, note, code = reached.posterior, reached.hyper, 0, "", Code.CONVERGED
+        own = np.full(np.size(hyper.free), _OWN)
+        kinds = np.concatenate([np.where(roles(posterior) == Role.LOCATION, _MEAN, _SCALE), own])
+        for kind in (_MEAN, _SCALE, _OWN):
+            if not (kinds == kind).any():
+                continue
+            part = self._steps(objective, posterior, hyper, kinds == kind, watch)
+            posterior, hyper, count = part.posterior, part.hyper, count + part.n_objective_evaluations
+            note, code = part.note or note, part.code if part.code is not Code.CONVERGED else code
+        return Ascent(posterior, hyper, reached.bound, code, np.inf, count, note)
+
+    def _steps(self, objective: Objective, posterior: Member, hyper: Hyper, moves: np.ndarray, watch: Watch) -> Ascent:
+        """A few steps in plain coordinates (m, L), over those that move: the inner loops of Algorithm 1."""
+        whole = np.concatenate([np.asarray(ravel_pytree(posterior)[0]), np.asarray(hyper.free)])
+        plain = Coordinates(jax.tree.map(np.zeros_like, posterior), np.zeros(np.shape(hyper.free)))
+        state, count, asked, broken = self.minimiser.init(whole[moves]), 0, None, np.zeros(0, int)
+
+        def at(part: np.ndarray) -> np.ndarray:
+            vector = whole.copy()
+            vector[moves] = part
+            return vector
+
+        # A step of scaled conjugate gradients takes two evaluations.
+        while asked is None and state.n_steps < self.steps and count < 2 * self.steps + 1 and not state.stalled:
+            slope, totals = objective.slope(plain, at(state.trial), hyper, profile=False)
+            bound, gradient = np.asarray(slope.bound), np.asarray(slope.gradient)
+            if np.isfinite(bound) and not np.isfinite(gradient).all():
+                broken = np.flatnonzero(~np.isfinite(totals.of_posterior.mean))
+            state, count = raise_bound(self.minimiser, state, bound, gradient[moves]), count + 1
+            asked = None if state.stalled else watch(-float(state.value), objective.n)
+        posterior, free = read(plain, at(state.position))
+        code = Code.CONVERGED if asked is None else Code[asked.name]
+        note = gradient_note(objective, broken)
+        return Ascent(posterior, hyper._replace(free=free), -float(state.value), code, np.inf, count, note)
+
+    def _judged(self, climbed: Ascent, gain: float, steepness: float, rounds: int) -> Code:
+        if climbed.code is not Code.CONVERGED:
+            return climbed.code
+        if np.isnan(gain):
+            return Code.NOT_FINITE
+        if gain >= self.tolerance:
+            return Code.MAX_EVALUATIONS if rounds >= self.max_rounds else Code.RUNNING
+        # A round that gained nothing ended at the top; or at a wall of broken gradients, or on its way to infinity.
+        steep = not 0.5 * steepness**2 <= max(FAR_FROM_FLAT, 10.0 * self.tolerance)
+        return Code.NO_ASCENT if climbed.note or steep else Code.CONVERGED
 
 
-def active_coordinates(posterior: Member, hyper: Hyper, part: str) -> np.ndarray:
-    """One for the coordinates of the mean, of the scale, or of the free hyperparameters; zero for the rest."""
+_MEAN, _SCALE, _OWN = range(3)
 
-    def mark(path, leaf):
-        is_mean = any(getattr(key, "name", None) == "mean" for key in path)
-        return np.full(np.size(leaf), float(part == ("mean" if is_mean else "scale")))
 
-    marked = jax.tree.leaves(jax.tree_util.tree_map_with_path(mark, posterior))
-    return np.concatenate([*marked, np.full(hyper.free.size, float(part == "free"))])
+def _positive(method: Method, *names: str) -> None:
+    for name in names:
+        value = getattr(method, name)
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
+            raise ValueError(f"{type(method).__name__}({name}={value!r}): a positive number is needed.")
+
+

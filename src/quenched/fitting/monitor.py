@@ -6,36 +6,17 @@ from typing import NamedTuple
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.draws import stream
-from quenched.families import Member
-from quenched.fitting.ascent import Watch
-from quenched.objective import log_ratios
-from quenched.outcome import Status
-from quenched.problem import Problem
-from quenched.targets import Hyper
+from quenched.draws import Purpose, generator
+from quenched.fitting.drive import Driver, Entries
 
-_FEW_EVALUATIONS = 6  # more than a line search usually rejects in a row
-
-Decided = Callable[[float, float, int], bool]  # told the check bound, its error and the draws so far
+Decided = Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]  # which, their check bounds, errors; the draws
 
 
-def until_level(watch: Watch, nats: float) -> Watch:
-    """A watch that also ends an ascent, as converged, when a few evaluations raised the bound by less than `nats`."""
-    bounds: list[float] = []
+class Checks(NamedTuple):
+    """The bounds on check draws: unbiased, with their standard errors."""
 
-    def told(bound: float, n_draws: int) -> Status | None:
-        bounds.append(bound)
-        level = len(bounds) > _FEW_EVALUATIONS and bound - bounds[-1 - _FEW_EVALUATIONS] < nats
-        return Status.CONVERGED if level else watch(bound, n_draws)
-
-    return told
-
-
-class Check(NamedTuple):
-    """The bound on check draws: unbiased, with its standard error."""
-
-    bound: float
-    error: float
+    bound: np.ndarray
+    error: np.ndarray
 
 
 def clear(gap: Array, error: Array, tolerance: float) -> Array:
@@ -48,25 +29,31 @@ def too_few(gap: Array, error: Array, tolerance: float) -> Array:
     return abs(gap) + 2.0 * error > tolerance
 
 
-def check(
-    problem: Problem,
-    posterior: Member,
-    hyper: Hyper,
-    n: int,
-    seed: int,
-    batch: int,
-    decided: Decided = lambda *seen: False,
-) -> Check:
+def check(driver: Driver, entries: Entries, *, n: int, batch: int, seed: int, decided: Decided) -> Checks:
     """Mean and standard error of log p − log q over check draws: iid, from another stream of the fit's seed.
 
-    They are drawn and evaluated `batch` at a time, up to `n`, and no more than are needed for a decision.
+    They are drawn and evaluated `batch` at a time, up to `n`, and no more of them than each entry needs for a decision.
     """
-    random = np.random.default_rng(stream(seed, 1))
-    ratios, error = np.zeros(0), np.inf
-    while len(ratios) < n:
-        fresh = random.standard_normal((min(batch, n - len(ratios)), problem.dim))
-        ratios = np.concatenate([ratios, log_ratios(problem, posterior, hyper, fresh)])
-        error = float(np.std(ratios, ddof=1) / np.sqrt(len(ratios)))
-        if decided(float(np.mean(ratios)), error, len(ratios)):
-            break
-    return Check(float(np.mean(ratios)), error)
+    random, many = generator(seed, Purpose.CHECK), len(entries.index)
+    mean, squares, seen = np.zeros(many), np.zeros(many), 0
+    open_, error = np.arange(many), np.full(many, np.inf)
+    while seen < n and len(open_):
+        fresh = random.standard_normal((min(batch, n - seen), driver.batch.problem.dim))
+        ratios = driver.log_ratios(entries.some(open_), fresh)
+        mean[open_], squares[open_] = _joined(seen, mean[open_], squares[open_], ratios)
+        seen += len(fresh)
+        error[open_] = np.sqrt(squares[open_] / max(seen - 1, 1) / seen)
+        open_ = open_[~decided(open_, mean[open_], error[open_], seen)]
+    return Checks(mean, error)
+
+
+def _joined(seen: int, mean: np.ndarray, squares: np.ndarray, ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and sum of squared deviations with more values (Chan, Golub and LeVeque 1983)."""
+    n = ratios.shape[1]
+    with np.errstate(invalid="ignore", over="ignore"):  # a ratio may be minus infinity
+        centre = ratios.mean(axis=1)
+        away = centre - mean
+        own = np.sum((ratios - centre[:, None]) ** 2, axis=1)
+        if seen == 0:
+            return centre, own
+        return mean + away * n / (seen + n), squares + own + away**2 * seen * n / (seen + n)

@@ -1,7 +1,10 @@
 """The options of `fit`, checked before anything is computed."""
 
 import difflib
-from typing import Any
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 import numpy as np
@@ -9,19 +12,8 @@ import numpy as np
 from quenched.draws import Draws, make, smallest
 from quenched.families import Family, families
 from quenched.fitting.method import Method
-from quenched.targets import EntropyForm, Form, Target, log_density
+from quenched.targets import EntropyForm, Form
 from quenched.transforms import leaf_name
-
-
-def read_target(function: Any) -> Target:
-    if isinstance(function, Target):
-        return function
-    if not callable(function):
-        raise ValueError(
-            f"log_density={function!r} is not callable; give a function of the parameters, or a target such as "
-            "quenched.regression(f, X, y)."
-        )
-    return log_density(function)
 
 
 def read_family(family: Any) -> Family:
@@ -55,7 +47,7 @@ def read_draws(draws: Any, family: Family, form: Form, sizes: tuple[int, ...], s
     if draws.dim != dim:
         raise ValueError(f"draws have {draws.dim} coordinates, but the parameters have {dim} on the real line.")
     _refuse_unbounded(draws, family, form, sizes)
-    if family.base is not family and draws.kind not in ("matched", "antithetic"):
+    if not family.affine and draws.kind not in ("matched", "antithetic"):
         raise ValueError(
             f"draws are {draws.kind}: family={family.name!r} needs mirrored ones, for which its entropy is exact; use "
             "quenched.matched(n, dim)."
@@ -148,8 +140,21 @@ def positive_number(name: str, value: Any) -> float:
     return float(value)
 
 
-def refuse_unknown(unknown: dict[str, Any], known: list[str], function: str = "fit") -> None:
-    for name in unknown:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"; did you mean {near[0]}?" if near else f"; the options are {', '.join(known)}."
-        raise ValueError(f"{name}: {function} has no such option{hint}")
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def with_hints(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """The same function, which answers a misspelt option with the nearest one it has."""
+    known = [name for name, each in inspect.signature(function).parameters.items() if each.kind != each.VAR_KEYWORD]
+
+    @wraps(function)
+    def hinting(*arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
+        for name in options:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f"; did you mean {near[0]}?" if near else f"; the options are {', '.join(known)}."
+                raise ValueError(f"{name}: {function.__name__} has no such option{hint}")
+        return function(*arguments, **options)
+
+    return hinting

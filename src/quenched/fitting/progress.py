@@ -43,6 +43,10 @@ class Watcher(AbstractContextManager):
         self.say(f"{n_draws} draws, bound {bound:.3f} nats, {self.n_evaluations} gradient evaluations")
         return Status.MAX_SECONDS if self.expired else None
 
+    def quiet(self, bound: float, n_draws: int) -> Status | None:
+        """The same without a word: for work that is not part of the ascent."""
+        return Status.MAX_SECONDS if self.expired else None
+
     @property
     def expired(self) -> bool:
         return self.max_seconds is not None and self.seconds > self.max_seconds

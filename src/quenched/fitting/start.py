@@ -7,194 +7,179 @@ The short fit is left out when the density was concave all the way to the mode a
 Laplace evidence: then there is nothing to be fooled by.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
-from quenched.arrays import Array
-from quenched.draws import make, stream
-from quenched.families import Diagonal, Family, Member
-from quenched.fitting.ascent import Watch, ascend
+from quenched.draws import Draws, Purpose, make, stream
+from quenched.execute import SMALL_CHUNK
+from quenched.families import Diagonal, Family, Member, Role, factor_of_inverse, roles
+from quenched.fitting.ascent import Limits
 from quenched.fitting.blame import blame_draws, blame_start
-from quenched.fitting.mode import MAX_STEPS, MODE_TOLERANCE, Mode, Search, find_mode
-from quenched.objective import Objective, Totals
-from quenched.optimise import LBFGS
-from quenched.outcome import Status
-from quenched.problem import SMALL_CHUNK, Problem
+from quenched.fitting.drive import Driver, Entries
+from quenched.fitting.newton import Mode, Search
+from quenched.fitting.rows import put, repeated, rows
+from quenched.objective import Totals
 from quenched.targets import Hyper
 
 MAX_HESSIAN_DIM = 1500  # beyond, a dense Hessian costs more than it gives
-_SHORT_FIT = 20  # evaluations of a short fit
-LOOK_BACK = _SHORT_FIT // 2
-LONGEST_SHORT_FIT = 60  # of one that is still rising and may win
-SHORT_FIT_TOLERANCE = 1e-2  # of its gradient
-MAX_SHRINKS = 12
+_LONGEST_SHORT_FIT = 60  # evaluations of one that is still rising and may win
+_SHORT_FIT = Limits(gradient_tolerance=1e-2, max_evaluations=_LONGEST_SHORT_FIT, whiten_every=_LONGEST_SHORT_FIT)
+_MAX_SHRINKS = 12
 
 
-class Start(NamedTuple):
-    """A posterior to start from."""
+class Starts(NamedTuple):
+    """Posteriors to start from, in rows."""
 
     posterior: Member
     hyper: Hyper
-    bound: float
-    totals: Totals | None = None  # on the draws of the fit, when they have been taken
-    mode: Mode | None = None
-    precision: np.ndarray | None = None  # of the target near its mode, where the family cannot hold all of it
+    worth: np.ndarray  # the bound on the draws of the fit; minus infinity where no start was found
+    factor: np.ndarray | None  # of the target's covariance near its mode, where the family cannot hold all of it
+    factored: np.ndarray  # which have a factor: those that start at their mode
+    known: list[Totals | None]
+    refusals: dict[int, str]  # why there is no start, by row
 
-
-class CannotStart(Exception):
-    """The log density is not finite where it must be; `message` names the parameter."""
-
-    def __init__(self, message: str, status: Status = Status.NOT_FINITE):
-        super().__init__(message)
-        self.status = status
-
-
-class NoCurvature(CannotStart):
-    """The log density has no finite Hessian at the start, which a mode needs and a fit does not."""
+    @property
+    def found(self) -> np.ndarray:
+        return np.isfinite(self.worth)
 
 
 class Starter:
-    """Finds starts for one problem and counts what they cost."""
+    """Finds the starts of some entries: problems, each with a point."""
 
-    def __init__(self, problem: Problem, family: Family, objective: Objective, seed: int, expired: Callable[[], bool]):
-        self.problem, self.family, self.objective = problem, family, objective
-        self.seed, self.expired = stream(seed, 3), expired
-        self.search = Search(problem)
-        self.n_short = 0
-
-    @property
-    def n_evaluations(self) -> int:
-        return self.search.n_evaluations + self.n_short
-
-    def best_candidate(self, point: np.ndarray) -> Start:
-        """The mode or the short diagonal fit, whichever has the higher bound."""
-        if self.problem.dim > MAX_HESSIAN_DIM:
-            self._must_be_finite(point)
-            return self.judged(*self._short_fit(point, -np.inf))
-        try:
-            mode = self.mode(point)
-        except NoCurvature:
-            return self.judged(*self._short_fit(point, -np.inf))
-        by_mode = self.at_mode(mode)
-        if self.expired():
-            return by_mode
-        if to_be_trusted(mode, _worth(by_mode)):
-            return by_mode
-        best = max(by_mode, self.judged(*self._short_fit(point, _worth(by_mode))), key=_worth)
-        return best if np.isfinite(_worth(best)) else self.plain(point, 1.0)
-
-    def mode(self, point: np.ndarray, *, tolerance: float = MODE_TOLERANCE, max_steps: int = MAX_STEPS) -> Mode:
-        """The mode near a point, at which the target must be finite."""
-        first = self.search.expand(point, 0.1 * np.maximum(np.abs(point), 1.0), self.problem.hyper)
-        if not (np.isfinite(first.value) and np.isfinite(first.gradient).all()):
-            raise CannotStart(blame_start(self.problem, point, first.value, first.gradient))
-        if not first.finite:
-            raise NoCurvature("start: the second derivatives of the log density are not finite there; start elsewhere.")
-        options = {"tolerance": tolerance, "max_steps": max_steps, "expired": self.expired}
-        return find_mode(self.search, first, self.problem.hyper, **options)
-
-    def at_mode(self, mode: Mode) -> Start:
-        """The member of the family that fits the curvature at a mode."""
-        sizes = self.problem.space.sizes
-        start = self.judged(self.family.member(mode.point, mode.precision, sizes), mode.hyper)
-        return start._replace(precision=None if self.family.groups(sizes) is None else mode.precision)
-
-    def plain(self, point: np.ndarray, scale: float) -> Start:
-        """The point with one standard deviation for all."""
-        self._must_be_finite(point)
-        posterior = self._finite_everywhere(self.objective, point, scale)
-        return self.judged(posterior, self.problem.hyper, profile=False)
-
-    def judged(self, posterior: Member, hyper: Hyper, profile: bool = True) -> Start:
-        """A candidate with its bound on the draws of the fit."""
-        before = self.objective.n_evaluations
-        bound, hyper, totals = self.objective.bound(posterior, hyper, profile=profile)
-        self.n_short += self.objective.n_evaluations - before
-        return Start(posterior, hyper, bound if np.isfinite(bound) else -np.inf, totals)
-
-    def _must_be_finite(self, point: np.ndarray) -> None:
-        executor = self.problem.executor(1)
-        one = executor.evaluate(point[None], np.ones(1), self.problem.data, self.problem.hyper.free)
-        value, gradient = float(one.values[0]), np.asarray(one.gradients[0])
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            raise CannotStart(blame_start(self.problem, point, value, gradient))
-
-    def _short_fit(self, point: np.ndarray, rival: float) -> tuple[Member, Hyper]:
-        """A short fit of means and standard deviations alone, with a few broad draws matched per coordinate.
-
-        It goes on for as long as it rises and is not far below the bound of its rival.
-        """
-        problem = self.problem
-        draws = make("matched", SMALL_CHUNK, problem.dim, self.seed, Diagonal().groups(problem.space.sizes))
-        objective = Objective(problem, draws)
-        broad = self._finite_everywhere(objective, point, 1.0)
-        ascent = ascend(
-            objective,
-            broad,
-            problem.hyper,
-            LBFGS(),
-            gradient_tolerance=SHORT_FIT_TOLERANCE,
-            max_evaluations=LONGEST_SHORT_FIT,
-            whiten_every=LONGEST_SHORT_FIT,
-            watch=_while_promising(rival, problem.dim, self.expired),
-            active=without_correlations(broad, problem.hyper.free.size),
+    def __init__(self, driver: Driver, family: Family, draws: Draws, seed: int, index: np.ndarray, points: np.ndarray):
+        self.driver, self.family, self.draws, self.seed = driver, family, draws, seed
+        self.index, self.points = index, points
+        problem, n = driver.batch.problem, len(index)
+        self.sizes, self.dim, self.hyper = problem.space.sizes, problem.dim, repeated(problem.hyper, n)
+        grouped = family.groups(self.sizes) is not None and self.dim <= MAX_HESSIAN_DIM
+        self.starts = Starts(
+            posterior=self._isotropic(np.arange(n), 1.0),
+            hyper=repeated(problem.hyper, n),
+            worth=np.full(n, -np.inf),
+            factor=np.zeros((n, self.dim, self.dim)) if grouped else None,
+            factored=np.zeros(n, bool),
+            known=[None] * n,
+            refusals={},
         )
-        self.n_short += objective.n_evaluations
-        return ascent.posterior, ascent.hyper
 
-    def _finite_everywhere(self, objective: Objective, point: np.ndarray, scale: float) -> Member:
+    def best(self) -> Starts:
+        """The mode or the short fit of each, whichever has the higher bound."""
+        suspect = np.arange(len(self.index))
+        if self.dim <= MAX_HESSIAN_DIM:
+            suspect = self._at_modes(suspect)
+        if len(suspect) and not (self.driver.stopped and self.starts.found.all()):
+            self._at_short_fits(suspect)
+        left = np.flatnonzero(~self.starts.found)
+        left = left[[place not in self.starts.refusals for place in left]]
+        if len(left) and self.driver.explains:
+            self._at_points(left, 1.0)
+        return self.starts
+
+    def plain(self, scale: float) -> Starts:
+        """The points with one standard deviation for all."""
+        self._at_points(np.arange(len(self.index)), scale)
+        return self.starts
+
+    def _entries(self, places: np.ndarray, posterior: Member, hyper: Hyper) -> Entries:
+        return Entries(self.index[places], posterior, hyper, self.starts.worth[places])
+
+    def _at_modes(self, places: np.ndarray) -> np.ndarray:
+        """Stand at the modes of those that have one; answers with those that may have been fooled."""
+        driver = self.driver
+        driver.watch.say("looking for a start")
+        first = driver.expand(self.index, self.points, self.hyper)
+        for place in np.flatnonzero(~first.sound):
+            self._refuse(place, first.value[place], first.gradient[place])
+        curved = np.flatnonzero(first.finite)
+        fooled = np.zeros(0, int)
+        if len(curved):
+            at, hyper = rows((first, self.hyper), curved)
+            begun, found = driver.modes(self.index[curved], at, hyper, Search())
+            curved = curved[begun]
+            fooled = curved[~to_be_trusted(found, self._stand_at(curved, found))]
+        return np.concatenate([np.flatnonzero(first.sound & ~first.finite), fooled])
+
+    def _refuse(self, place: int, value: Any, gradient: np.ndarray) -> None:
+        why = ""
+        if self.driver.explains:
+            problem = self.driver.batch.one(int(self.index[place]))
+            why = blame_start(problem, self.points[place], float(value), gradient)
+        self.starts.refusals[int(place)] = why
+
+    def _stand_at(self, places: np.ndarray, found: Mode) -> np.ndarray:
+        starts = self.starts
+        posterior = self.family.member(found.point, found.precision, self.sizes)
+        self._stand(places, posterior, found.hyper)
+        if starts.factor is not None:
+            starts.factor[places] = factor_of_inverse(found.precision)
+            starts.factored[places] = True
+        return starts.worth[places]
+
+    def _stand(self, places: np.ndarray, posterior: Member, hyper: Hyper, *, profile: bool = True) -> None:
+        """Put candidates where they are better than what there is, on the draws of the fit."""
+        starts = self.starts
+        judged = self.driver.judge(self._entries(places, posterior, hyper), self.draws, profile=profile)
+        worth = np.where(np.isfinite(judged.bound) & judged.finite, judged.bound, -np.inf)
+        better = np.flatnonzero(worth > starts.worth[places])
+        values = (posterior, judged.hyper, worth, np.zeros(len(places), bool))
+        own = (starts.posterior, starts.hyper, starts.worth, starts.factored)
+        put(own, places[better], rows(values, better))
+        for place in better:
+            starts.known[places[place]] = None if judged.totals is None else judged.totals[place]
+
+    def _at_short_fits(self, places: np.ndarray) -> None:
+        """Fit means and standard deviations with a few broad draws, and stand there where that is better."""
+        groups = Diagonal().groups(self.sizes)
+        draws = make("matched", SMALL_CHUNK, self.dim, stream(self.seed, Purpose.SHORT_FIT), groups)
+        places, broad = self._finite_everywhere(places, draws, 1.0)
+        if not len(places):
+            return
+        moves = np.concatenate([roles(rows(broad.posterior, 0)) != Role.CORRELATION, np.ones(self.hyper.free.shape[1], bool)])
+        limits = _SHORT_FIT._replace(moves=moves, has_rival=True)
+        found = self.driver.short_fits(broad, draws, limits, self.starts.worth[places])
+        begun = np.flatnonzero(found.begun)
+        if len(begun):
+            self._stand(places[begun], *rows((found.posterior, found.hyper), begun))
+
+    def _at_points(self, places: np.ndarray, scale: float) -> None:
+        places, entries = self._finite_everywhere(places, self.draws, scale)
+        if len(places):
+            self._stand(places, entries.posterior, entries.hyper, profile=False)
+
+    def _finite_everywhere(self, places: np.ndarray, draws: Draws, scale: float) -> tuple[np.ndarray, Entries]:
         """One standard deviation for all, shrunk until the target and its gradient are finite at every draw."""
-        hyper = self.problem.hyper
-        for _ in range(MAX_SHRINKS):
-            spread = np.full(self.problem.dim, scale)
-            posterior = self.family.isotropic(point, spread, self.problem.space.sizes)
-            totals = objective.totals(posterior, hyper.free)
-            if all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(totals)):
-                return posterior
+        entries = self._entries(places, self._isotropic(places, scale), rows(self.hyper, places))
+        known: list[Totals | None] = [None] * len(places)
+        left = np.arange(len(places))
+        for _ in range(_MAX_SHRINKS):
+            judged = self.driver.judge(entries.some(left), draws)
+            for place, totals in zip(left, judged.totals or (), strict=False):
+                known[place] = totals
+            left = left[~judged.finite]
+            if not len(left):
+                break
             scale /= 4.0
-        raise CannotStart(blame_draws(self.problem, posterior, objective))
+            put(entries.posterior, left, self._isotropic(places[left], scale))
+        for place in left:
+            self._refuse_draws(places[place], rows(entries.posterior, place), draws)
+        fine = np.setdiff1d(np.arange(len(places)), left)
+        return places[fine], entries._replace(known=known).some(fine)
+
+    def _refuse_draws(self, place: int, posterior: Member, draws: Draws) -> None:
+        if np.isfinite(self.starts.worth[place]):
+            return  # it has another start
+        why = ""
+        if self.driver.explains:
+            why = blame_draws(self.driver.batch.one(int(self.index[place])), self.points[place], posterior, draws)
+        self.starts.refusals[int(place)] = why
+
+    def _isotropic(self, places: np.ndarray, scale: float) -> Member:
+        return self.family.isotropic(self.points[places].copy(), np.full((len(places), self.dim), scale), self.sizes)
 
 
-def to_be_trusted(mode: Mode, worth: float) -> bool:
+def to_be_trusted(mode: Mode, worth: np.ndarray) -> np.ndarray:
     """Whether the bound at a mode shows that there was nothing to be fooled by."""
-    return mode.concave and mode.converged and worth > mode.evidence() - 0.05 * len(mode.point) - 0.1
-
-
-def _worth(start: Start) -> float:
-    """The bound of a candidate; nothing if its gradient is not finite."""
-    finite = all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(start.totals))
-    return start.bound if finite else -np.inf
-
-
-def _while_promising(rival: float, dim: int, expired: Callable[[], bool]) -> Watch:
-    """Stop a short fit that cannot win, or that has had its turn and no longer rises."""
-    bounds = []
-
-    def watch(bound: float, n_draws: int) -> Status | None:
-        bounds.append(bound)
-        if expired():
-            return Status.MAX_SECONDS
-        earlier = bounds[-min(LOOK_BACK, len(bounds))]
-        return Status.MAX_EVALUATIONS if gives_up(len(bounds), bound, earlier, rival, dim) else None
-
-    return watch
-
-
-def gives_up(n: Array, bound: Array, earlier: Array, rival: Array, dim: int) -> Array:
-    """Whether a short fit ends after `n` evaluations; `earlier` is its bound `LOOK_BACK` evaluations ago."""
-    hopeless = (n >= LOOK_BACK) & (bound < rival - 5.0 * dim - 50.0)
-    fading = (bound - earlier <= 0.5) | (bound <= rival - 0.5 * dim - 5.0)
-    return (n < _SHORT_FIT) & hopeless | (n >= _SHORT_FIT) & fading
-
-
-def without_correlations(posterior: Member, n_free: int) -> np.ndarray:
-    """Zero for the coordinates of a triangular scale below its diagonal, one for all others."""
-
-    def mark(path, leaf):
-        return np.full(np.shape(leaf), float(not any(getattr(key, "name", "") == "lower" for key in path)))
-
-    marked = jax.tree_util.tree_map_with_path(mark, posterior)
-    return np.concatenate([*(np.ravel(leaf) for leaf in jax.tree.leaves(marked)), np.ones(n_free)])
+    with np.errstate(invalid="ignore"):
+        enough = worth > mode.evidence() - 0.05 * mode.point.shape[-1] - 0.1
+    return mode.concave & mode.converged & enough

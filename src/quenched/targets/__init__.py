@@ -2,6 +2,7 @@
 
 from quenched.targets.captured import fingerprint
 from quenched.targets.form import EntropyForm, ExactKLForm, Form, GaussianPriorForm, Hyper, Moments
+from quenched.targets.model import Model, read_model, read_target
 from quenched.targets.target import (
     HalfSquares,
     Target,
@@ -19,12 +20,15 @@ __all__ = [
     "GaussianPriorForm",
     "HalfSquares",
     "Hyper",
+    "Model",
     "Moments",
     "Target",
     "call",
     "fingerprint",
     "from_value_and_grad",
     "log_density",
+    "read_model",
+    "read_target",
     "regression",
     "with_gaussian_prior",
 ]

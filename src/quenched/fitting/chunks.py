@@ -13,7 +13,6 @@ import numpy as np
 from quenched.arrays import Array
 from quenched.draws import Draws
 from quenched.families import Member
-from quenched.fitting.many.compiling import compiled
 from quenched.objective import Coordinates, Slope, Totals, close, half_of_mirrored, nothing, totals_at
 from quenched.targets import Form, Hyper
 
@@ -55,30 +54,16 @@ def total(evaluate, posterior: Member, free: Array, data: Any, chunks: Chunks) -
     return jax.lax.fori_loop(0, chunks.used, add, jax.tree.map(jnp.asarray, nothing(posterior, free)))
 
 
-def slope(
-    evaluate, form: Form, coordinates: Coordinates, vector: Array, hyper: Hyper, data: Any, chunks: Chunks
+def slope_in_chunks(
+    evaluate,
+    form: Form,
+    coordinates: Coordinates,
+    vector: Array,
+    hyper: Hyper,
+    data: Any,
+    chunks: Chunks,
+    profile: bool = True,
 ) -> tuple[Slope, Totals]:
     """The bound of one problem, its gradient, and the totals they were made of."""
     totals = total(evaluate, *coordinates.read(vector), data, chunks)
-    return close(form, True, coordinates, vector, totals, chunks.n, hyper), totals
-
-
-class Judged(NamedTuple):
-    """What posteriors are worth."""
-
-    bound: Array
-    hyper: Hyper
-    finite: Array  # the target and its gradient are finite at every draw
-
-
-@compiled(static_argnums=(0, 1))
-def judge(evaluate, form: Form, chunks: Chunks, posterior: Member, hyper: Hyper, data: Any) -> Judged:
-    """The bounds of many posteriors, each at its best precisions."""
-
-    def one(posterior, hyper, data):
-        coordinates = Coordinates(posterior, hyper.free)
-        here, totals = slope(evaluate, form, coordinates, jnp.zeros(coordinates.size), hyper, data, chunks)
-        finite = jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(totals)]).all()
-        return Judged(here.bound, here.hyper, finite)
-
-    return jax.vmap(one)(posterior, hyper, data)
+    return close(form, profile, coordinates, vector, totals, chunks.n, hyper), totals

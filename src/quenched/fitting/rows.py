@@ -28,6 +28,11 @@ def repeated(tree: Any, n: int) -> Any:
     return jax.tree.map(lambda leaf: np.repeat(np.asarray(leaf)[None], n, axis=0), tree)
 
 
+def stacked(trees: list[Any]) -> Any:
+    """Rows, one from each tree."""
+    return jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *trees)
+
+
 def where(condition: jax.Array, yes: Any, no: Any) -> Any:
     """Problem by problem, the one tree or the other."""
 

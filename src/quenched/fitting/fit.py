@@ -1,0 +1,357 @@
+"""`fit` and `fit_many`: from a log density to the best Gaussian posterior, with draws grown until they suffice."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from quenched.draws import Draws
+from quenched.execute import Here
+from quenched.families import Family, Member
+from quenched.fitting import options
+from quenched.fitting.attachment import own_hyper
+from quenched.fitting.data import faults_in, read_data, read_starts
+from quenched.fitting.drive import Entries
+from quenched.fitting.method import Joint, Method
+from quenched.fitting.progress import Watcher
+from quenched.fitting.rounds import Run
+from quenched.fitting.rows import repeated
+from quenched.fitting.settings import Settings
+from quenched.fitting.threads import quiet_blas
+from quenched.outcome import Status
+from quenched.problem import Batch, make_batch, make_problem
+from quenched.result import Fit, FitError
+from quenched.results import Fits
+from quenched.targets import Model, Target, read_model
+from quenched.transforms import Space, describe_space
+
+
+@options.with_hints
+def fit(
+    log_density: Callable[..., Any] | Target | Model,
+    start: Any = None,
+    *,
+    data: Any = None,
+    family: str | Family = "full",
+    draws: int | Draws | None = None,
+    transforms: Any = None,
+    hyper: Any = None,
+    method: Method = Joint(),
+    seed: int = 0,
+    max_draws: int | None = None,
+    tolerance: float | None = None,
+    starts: int = 1,
+    check: int | None = None,
+    memory: int | None = None,
+    checkpoint: str | Path | None = None,
+    max_seconds: float | None = None,
+    throw: bool = True,
+    progress: bool = True,
+) -> Fit:
+    """Fit the best Gaussian posterior to a log density.
+
+    Parameters
+    ----------
+    log_density
+        log_density(parameters[, data][, hyper]) -> number, in JAX and in natural units, up to a constant; a target
+        (`regression`, `with_gaussian_prior`, `from_value_and_grad`); or a `Model`, which brings its own start, transforms
+        and data.
+    start
+        Array or pytree of floats in natural units; or an earlier `Fit` (also a loaded one), to resume from its
+        posterior.
+    data
+        Any pytree of arrays, handed to the log density. New data of the same shapes never cause a new trace.
+    family
+        "full", "diagonal", `Blocks(...)`, or "warped" (`Warped(...)`) for posteriors that are skewed or bent.
+    draws
+        Number of matched draws, or `Draws`; grown until they suffice when None.
+    transforms
+        A pytree of transforms shaped like `start` (None or missing keys are real) or one for all. Other ones than those of
+        an earlier fit make its mean an ordinary start.
+    hyper
+        Hyperparameters raised by gradient together with the posterior.
+    method
+        `Joint()` or `Alternating()`.
+    seed
+        Of the draws.
+    max_draws
+        Where growth ends; 16 per coupled coordinate and at least 2048 by default.
+    tolerance
+        Nats of gap that are accepted; 0.01 per coordinate, and at least 0.02, by default.
+    starts
+        Starting points: the given one and others around it, each with its own optimum; the best bound is kept. A
+        single start that leads nowhere is followed by others unasked.
+    check
+        Number of check draws; by default about five times the draws: fewer when the verdict is clear before, more
+        when it is not and the draws would have to grow.
+    memory
+        Bytes that the fit may use besides the data; the draws are evaluated in chunks that fit.
+    checkpoint
+        File that holds the result so far, written after each round.
+    max_seconds
+        Time after which the fit stops at the next evaluation.
+    throw
+        Raise `FitError` (with the partial result) when the numbers go wrong; otherwise `status` says so.
+    progress
+        Show a line on the terminal.
+
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    ValueError
+        For misuse, before anything is computed.
+    FitError
+        When the log density is not finite where it must be, or no ascent is possible.
+    """
+    model = read_model(log_density, start, transforms=transforms, data=data, hyper=hyper)
+    asked = Asked(family, draws, method, seed, max_draws, tolerance, starts, check, memory, checkpoint)
+    with ready(model, progress, max_seconds) as watch:
+        model, resumed = _resumed(model)
+        space, point = describe_space(model.start, model.transforms) if resumed is None else _space_of(resumed)
+        run = asked.run(model, space, point, watch, resumed=resumed)
+        if resumed is None:
+            fits = run.fit()
+        else:
+            settled = resumed.status in (Status.CONVERGED, Status.GIVEN)
+            fits = run.fit(_entries_of(resumed, run), final=settled)
+    return told(fits[0], throw)
+
+
+@options.with_hints
+def fit_many(
+    log_density: Callable[..., Any] | Target | Model,
+    start: Any = None,
+    data: Any = None,
+    *,
+    own_starts: bool = False,
+    family: str | Family = "full",
+    draws: int | Draws | None = None,
+    transforms: Any = None,
+    hyper: Any = None,
+    method: Method = Joint(),
+    seed: int = 0,
+    max_draws: int | None = None,
+    tolerance: float | None = None,
+    check: int | None = None,
+    memory: int | None = None,
+    max_seconds: float | None = None,
+    throw: bool = False,
+    progress: bool = True,
+) -> Fits:
+    """Fit one log density to many data sets, each independently of the others.
+
+    `fits[i]` is what `fit` would have found for the i-th data set with the same options, and with the same draws: each
+    problem has its own convergence, growth of draws, check and verdict, and one that fails spoils no other. All are
+    carried through one compiled program, so that a fit costs little more than its gradients.
+
+    Parameters
+    ----------
+    log_density
+        log_density(parameters, data[, hyper]) -> number, as in `fit`, for the data of one problem; or a target. What all
+        problems share (a design matrix) it may hold itself, as a NumPy array. A function that JAX cannot trace is fitted
+        problem by problem.
+    start
+        Array or pytree of floats in natural units, the same for all problems.
+    data
+        Any pytree of arrays with the problems along their first axis. A problem with NaN among its data gets the status
+        `not_finite`.
+    own_starts
+        `start` has the problems along its first axis too: one start for each.
+    family, draws, transforms, hyper, seed, max_draws, tolerance, check
+        As in `fit`, for each problem.
+    method
+        `Joint()`; with others the problems are fitted one by one.
+    memory
+        Bytes for the problems that are under way at a time; 256 MB by default.
+    max_seconds
+        For all problems together. Those that have not ended by then say so.
+    throw
+        Raise `FitError` when any problem failed, once all have been tried; otherwise one warning counts them.
+    progress
+        Show a line on the terminal.
+
+    Returns
+    -------
+    Fits
+
+    Raises
+    ------
+    ValueError
+        For misuse, before anything is computed.
+    FitError
+        With `throw=True`; it holds the first fit that failed, and all of them as `error.fits`.
+    """
+    model = read_model(log_density, start, transforms=transforms, data=data, hyper=hyper)
+    asked = Asked(family, draws, method, seed, max_draws, tolerance, 1, check, memory, None)
+    rows, n = read_data(model.data)
+    with ready(model, progress, max_seconds, many=True) as watch:
+        space, points = read_starts(model.start, model.transforms, n, own_starts)
+        run = asked.run(model, space, points, watch, rows=rows)
+        for place, why in faults_in(rows, n).items():
+            run.refuse(place, why)
+        fits = run.fit()
+    _tell_of_many(fits, throw)
+    return fits
+
+
+def fit_from(posterior: Member, log_density: Any, start: Any, *, rows: Any = None, **asked: Any) -> Fits:
+    """Fits that begin at given posteriors, whatever a search would find: one, or with `rows` of data one for each.
+
+    `asked` are the options of `fit`, and progress is not shown. Nothing is raised when the numbers go wrong.
+    """
+    own = {name: asked.pop(name) for name in ("data", "transforms", "hyper") if name in asked}
+    model = read_model(log_density, start, **own)
+    with ready(model, progress=False, max_seconds=None, many=rows is not None) as watch:
+        space, points = describe_space(model.start, model.transforms)
+        run = Asked(**asked).run(model, space, points, watch, rows=rows)
+        hyper = repeated(run.batch.problem.hyper, run.batch.n)
+        entries = Entries(np.arange(run.batch.n), posterior, hyper, np.full(run.batch.n, -np.inf))
+        return run.fit(entries, final=True)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of a fit as a user gives them; `run` reads them."""
+
+    family: Any = "full"
+    draws: Any = None
+    method: Any = Joint()
+    seed: Any = 0
+    max_draws: Any = None
+    tolerance: Any = None
+    starts: Any = 1
+    check: Any = None
+    memory: Any = None
+    checkpoint: Any = None
+    grows: bool = True
+    called: str | None = None  # what the settings call the method
+
+    def run(
+        self, model: Model, space: Space, points: np.ndarray, watch: Watcher, *, rows: Any = None, resumed: Any = None
+    ) -> Run:
+        """A run of these options: everything is read before anything is computed."""
+        family, method = options.read_family(self.family), options.read_method(self.method)
+        seed = options.whole_number("seed", self.seed, 0)
+        memory = None if self.memory is None else options.whole_number("memory", self.memory, 1)
+        coupled, form = family.coupled_coordinates(space.sizes), model.target.make_form(space.dim)
+        default = family.first_draws(space.sizes)
+        if resumed is not None:
+            default = max(2 * coupled, resumed.n_draws + resumed.n_draws % 2)
+        if self.draws is None:
+            default = options.first_draws(self.max_draws, family, space.sizes, default)
+        first = options.read_draws(self.draws, family, form, space.sizes, seed, default)
+        if options.unseen_directions(first, family, space.sizes):
+            warnings.warn(
+                f"draws: {first.n} draws do not span the {coupled} coupled coordinates; the posterior stays at the "
+                "prior in the directions that no draw sees.",
+                stacklevel=4,
+            )
+        most = options.read_max_draws(self.max_draws, coupled, first.n)
+        settings = Settings(
+            family=family,
+            method=method,
+            draws=first,
+            seed=seed,
+            tolerance=options.read_tolerance(self.tolerance, space.dim),
+            max_draws=_within_memory(most, first.n, space.dim, coupled, memory)
+            if self.draws is None and self.grows
+            else first.n,
+            starts=options.whole_number("starts", self.starts, 1),
+            n_check=None if self.check is None else options.whole_number("check", self.check, 2),
+            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+            called=self.called,
+        )
+        if rows is None:
+            left = None if memory is None else memory - _working_bytes(first.n, space.dim, coupled)
+            batch = Batch(make_problem(model.target, space, model.data, model.hyper, Here(left)), None, 1)
+            return Run(settings, batch, points[None], watch)
+        n = len(jax.tree.leaves(rows)[0])
+        batch = make_batch(model.target, space, rows, model.hyper, n, Here(memory))
+        return Run(settings, batch, points if points.ndim == 2 else np.repeat(points[None], n, axis=0), watch)
+
+
+@contextmanager
+def ready(model: Model, progress: bool, max_seconds: Any, *, many: bool = False) -> Iterator[Watcher]:
+    """The scope of a fit: double precision, quiet BLAS, a watch; with the inputs checked."""
+    if max_seconds is not None:
+        max_seconds = options.positive_number("max_seconds", max_seconds)
+    if not many:
+        options.check_data(model.target.data if model.data is None else model.data)
+    options.check_hyper(model.hyper)
+    on_host = model.target.on_host
+    if on_host and model.hyper is not None:
+        raise ValueError("hyper: a host function gives no gradient for hyperparameters; write it in JAX.")
+    with jax.enable_x64(True), quiet_blas(on_host), Watcher(progress, max_seconds) as watch:
+        yield watch
+
+
+def told(fit: Fit, throw: bool) -> Fit:
+    """The fit; raised, if its numbers went wrong and that is wanted."""
+    if throw and fit.status in (Status.NOT_FINITE, Status.NO_ASCENT):
+        raise FitError(fit.message, fit)
+    return fit
+
+
+def _resumed(model: Model) -> tuple[Model, Fit | None]:
+    """The fit to go on from, if the start is one, and the model with what it takes over from it."""
+    if not isinstance(model.start, Fit):
+        return model, None
+    earlier = model.start
+    hyper = own_hyper(earlier, model.target) if model.hyper is None else model.hyper
+    if model.transforms is not None:
+        space, _ = describe_space(earlier.mean, model.transforms)
+        if space != earlier.space:
+            return replace(model, start=earlier.mean, hyper=hyper), None
+    return replace(model, hyper=hyper), earlier
+
+
+def _space_of(fit: Fit) -> tuple[Space, np.ndarray]:
+    return fit.space, fit.posterior.mean
+
+
+def _entries_of(fit: Fit, run: Run) -> Entries:
+    """An earlier posterior as a member of the family that is asked for now."""
+    problem, family = run.batch.problem, run.settings.family
+    member: Any = fit.posterior.member
+    fresh = family.isotropic(np.zeros(problem.dim), np.ones(problem.dim), problem.space.sizes)
+    if jax.tree.structure(fresh) != jax.tree.structure(member):
+        member = family.member(fit.posterior.mean, np.linalg.inv(fit.covariance), problem.space.sizes)
+    # What is fixed stays as it was asked for now; what is learned goes on from where it was.
+    known = fit.hyper if isinstance(fit.hyper, dict) else {}
+    learned = {name: np.asarray(known[name]) for name in problem.form.learned if name in known}
+    posterior, hyper = repeated((member, problem.hyper._replace(**learned)), 1)
+    return Entries(np.arange(1), posterior, hyper, np.array([fit.bound]))
+
+
+def _within_memory(most: int, first: int, dim: int, coupled: int, memory: int | None) -> int:
+    """Draws up to which a fit may grow: halved until they take no more than half of the memory."""
+    while memory is not None and most > first and _working_bytes(most, dim, coupled) > memory / 2:
+        most //= 2
+    return most
+
+
+def _working_bytes(n_draws: int, dim: int, coupled: int) -> int:
+    """Memory of a fit besides the target's: draws, check draws and their images; the optimiser's vectors."""
+    return 8 * (8 * n_draws * dim + 30 * (2 * dim + dim * (coupled - 1) // 2))
+
+
+def _tell_of_many(fits: Fits, throw: bool) -> None:
+    """Of the problems that failed, in one sentence."""
+    which = np.flatnonzero(fits.failed)
+    if not len(which):
+        return
+    first = int(which[0])
+    words = f"{len(which)} of {len(fits)} fits failed; the first is problem {first}: {fits.message[first]}"
+    if throw:
+        raise FitError(words, fits[first], fits)
+    warnings.warn(f"{words} (fits.failed tells which)", stacklevel=4)
+
+

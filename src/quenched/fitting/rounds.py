@@ -1,0 +1,387 @@
+"""Fits under way, on rows: start, raise the bound, check it, and grow the draws of those that need more, round by round.
+
+One fit is a batch of one. What lanes cannot do (a start that is not finite, a bound that will not rise) is done once more
+alone: that driver knows other ways out, and says what is wrong in words.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from quenched.draws import Draws
+from quenched.families import Member
+from quenched.fitting.alone import Alone
+from quenched.fitting.blame import blame_flight
+from quenched.fitting.drive import CHECK_BATCH, Costs, Driver, Entries, Record, Summit
+from quenched.fitting.lanes import Lanes
+from quenched.fitting.monitor import check, clear, too_few
+from quenched.fitting.optima import around, distinct
+from quenched.fitting.progress import Watcher
+from quenched.fitting.rows import put, repeated, rows
+from quenched.fitting.settings import Settings
+from quenched.fitting.start import Starter, Starts
+from quenched.outcome import Code, Optimum, Round
+from quenched.problem import Batch
+from quenched.results import Fits, Origins
+from quenched.storage import save
+from quenched.targets import Hyper
+
+_SUSPECT = (Code.NO_ASCENT, Code.NOT_FINITE)
+_STARTS_WHEN_SUSPECT = 4
+_NOWHERE = 1e-3  # standard deviation of the posterior of a fit that could not begin
+_LEVEL = 0.05  # of the tolerance: the rise of the bound of a warped posterior that is not waited for
+
+
+class Reached(NamedTuple):
+    """What fits have reached, in rows: each with the draws it stands on and its check, so that they cannot drift apart."""
+
+    posterior: Member
+    hyper: Hyper
+    bound: np.ndarray
+    code: np.ndarray
+    n_draws: np.ndarray
+    check_bound: np.ndarray
+    check_error: np.ndarray
+
+    def entries(self, index: np.ndarray) -> Entries:
+        """Those of some problems."""
+        return Entries(index, *rows((self.posterior, self.hyper, self.bound), index))
+
+    def round(self, place: int, n_evaluations: int) -> Round:
+        """The round that has led to one of them."""
+        numbers = (self.bound[place], self.check_bound[place], self.check_error[place])
+        return Round(int(self.n_draws[place]), *map(float, numbers), int(n_evaluations))
+
+
+class Run:
+    """Fits under way: what they were asked for, and what they have reached."""
+
+    def __init__(self, settings: Settings, batch: Batch, points: np.ndarray, watch: Watcher):
+        self.settings, self.batch, self.points, self.watch = settings, batch, points, watch
+        problem, family, n = batch.problem, settings.family, batch.n
+        self.costs = Costs(n)
+        self.alone = Alone(batch, watch, self.costs)
+        self.driver: Driver = self.alone
+        if n > 1 and problem.programs is not None and settings.method.in_lanes:
+            coupled = family.coupled_coordinates(problem.space.sizes)
+            self.driver = Lanes(batch, watch, self.costs, coupled=coupled, first=settings.draws.n)
+        nowhere = family.isotropic(points.copy(), np.full(points.shape, _NOWHERE), problem.space.sizes)
+        unknown = np.full(n, np.nan)
+        self.reached = Reached(
+            posterior=jax.tree.map(np.array, nowhere),
+            hyper=repeated(problem.hyper, n),
+            bound=np.full(n, -np.inf),
+            code=np.full(n, Code.MAX_SECONDS),  # until they have been seen to
+            n_draws=np.full(n, settings.draws.n),
+            check_bound=unknown,
+            check_error=unknown.copy(),
+        )
+        self.gaussian: Reached | None = None  # where fits of another family began
+        self.factor: np.ndarray | None = None  # as in `Starts`, of all problems
+        self.factored = np.zeros(n, bool)
+        self.histories: list[list[Round]] = [[] for _ in range(n)]
+        self.messages: dict[int, str] = {}  # instead of the status's own
+        self.notes: dict[int, str] = {}  # besides it
+        self.optima: dict[int, tuple[Optimum, ...]] = {}
+
+    def refuse(self, place: int, why: str) -> None:
+        """A problem that cannot be fitted, and the reason."""
+        self.reached.code[place] = Code.NOT_FINITE
+        self.messages[place] = why
+
+    def fit(self, given: Entries | None = None, *, final: bool = False) -> Fits:
+        """Fit all problems but those that were refused. An interrupt keeps what they have reached.
+
+        `given` are posteriors to begin from, if they are better than what a search finds; `final` ones, whatever they are.
+        """
+        index = np.setdiff1d(np.arange(self.batch.n), list(self.messages))
+        try:
+            if not self.driver.explains:
+                index = self._fit(index, given, final)
+                self.driver, given = self.alone, None
+            for place in index.tolist():
+                if self.driver.stopped and self.batch.n > 1:
+                    break
+                self._fit(np.array([place]), given, final)
+        except KeyboardInterrupt:
+            self.driver.interrupted = True
+            if self.batch.data is None and not np.isfinite(self.reached.bound).any():
+                raise  # nothing was reached
+            unchecked = np.isfinite(self.reached.bound) & np.isnan(self.reached.check_bound)
+            self.reached.code[unchecked] = Code.INTERRUPTED
+        if self.driver.interrupted:
+            self.reached.code[self.reached.code == Code.MAX_SECONDS] = Code.INTERRUPTED
+        return self.fits()
+
+    def judge(self, given: Entries, code: Code = Code.GIVEN, note: str = "") -> Fits:
+        """A posterior as it is: its bound, and the check."""
+        judged = self.alone.judge(given, self.settings.draws)
+        self.costs.add(given.index, 0, 1)
+        self._keep(given.index, given.posterior, judged.hyper, judged.bound, code, self.settings.draws)
+        self._check(given.index)
+        self.notes.update({int(place): note for place in given.index if note})
+        return self.fits()
+
+    def _fit(self, index: np.ndarray, given: Entries | None, final: bool) -> np.ndarray:
+        """Fit these; answers with those that led nowhere and may be tried alone."""
+        settings = self.settings
+        if not len(index):
+            return index
+        entries = given if given is not None and final else self._begin(index, given)
+        begun, lost = entries.index, np.setdiff1d(index, entries.index)
+        if not len(begun):
+            return lost[: len(lost) * (not self.driver.stopped)]
+        self._keep(*entries[:4], Code.MAX_SECONDS, settings.draws)  # until the first round has ended
+        self._round(entries, settings.draws)
+        suspect = begun[np.isin(self.reached.code[begun], _SUSPECT)]
+        if len(suspect) and self.driver.explains and settings.starts == 1 and given is None:
+            self._try_others(suspect)
+        if entries.posterior.affine and not settings.family.affine:
+            self._lift(begun)
+        self._grow(begun)
+        self._prefer_gaussians(begun)
+        return suspect if self.driver.stopped else np.concatenate([lost, suspect])
+
+    # Where to begin.
+
+    def _begin(self, index: np.ndarray, given: Entries | None) -> Entries:
+        """The best starts there are; those that have none are left out, with the reason."""
+        if self.settings.starts > 1:
+            return self._best_of(index, self.settings.starts)
+        starts = self._starts(index, self.points[index])
+        for place, why in starts.refusals.items():
+            if self.driver.explains:
+                self.refuse(int(index[place]), why)
+        found = np.flatnonzero(starts.found)
+        if starts.factor is not None:
+            self.factor = np.zeros((self.batch.n, *starts.factor.shape[1:])) if self.factor is None else self.factor
+            self.factor[index], self.factored[index] = starts.factor, starts.factored
+        fresh = _entries(index, starts).some(found)
+        return fresh if given is None else self._better(given, fresh, self.settings.draws)
+
+    def _starts(self, index: np.ndarray, points: np.ndarray) -> Starts:
+        settings = self.settings
+        starter = Starter(self.driver, settings.family.base, settings.draws, settings.seed, index, points)
+        scale = settings.method.initial_scale
+        return starter.best() if scale is None else starter.plain(scale)
+
+    def _best_of(self, index: np.ndarray, n: int) -> Entries:
+        """Run every start to its top and tell the distinct ones apart."""
+        settings, chosen = self.settings, []
+        for place in index:
+            points = around(self.points[place], n, settings.seed)
+            starts = self._starts(np.full(n, place), points)
+            if 0 in starts.refusals:  # the one that was asked for
+                self.refuse(int(place), starts.refusals[0])
+                continue
+            tried = _entries(np.full(n, place), starts)
+            tops = [
+                rows((top.posterior, top.hyper, top.bound), row)
+                for _, top in self._tops(tried.some(starts.found), *rows((starts.factored, starts.factor), starts.found))
+                for row in np.flatnonzero(top.begun)
+            ]
+            best, self.optima[int(place)] = distinct([top[0] for top in tops], [float(top[2]) for top in tops])
+            chosen.append(Entries(np.array([place]), *jax.tree.map(lambda leaf: np.asarray(leaf)[None], tops[best])))
+        if not chosen:
+            return self.reached.entries(index[:0])
+        return Entries(*_joined([one[:4] for one in chosen]))
+
+    def _better(self, given: Entries, fresh: Entries, draws: Draws) -> Entries:
+        """Of two posteriors of each problem, the one with the higher bound on some draws."""
+        judged = self.driver.judge(given, draws)
+        given = given._replace(hyper=judged.hyper, bound=np.nan_to_num(judged.bound, nan=-np.inf), known=judged.totals)
+        if not len(fresh.index):
+            return given
+        take = fresh.bound > given.bound
+        if take.all() or not take.any():
+            return fresh if take.all() else given
+        chosen = jax.tree.map(np.array, given[1:4])
+        put(chosen, np.flatnonzero(take), rows(fresh[1:4], np.flatnonzero(take)))
+        return Entries(given.index, *chosen)
+
+    def _try_others(self, index: np.ndarray) -> None:
+        """One start led nowhere: let others try before saying so."""
+        before = self.reached
+        self.reached = jax.tree.map(np.array, before)
+        self.factored[index] = False
+        self._round(self._best_of(index, _STARTS_WHEN_SUSPECT), self.settings.draws)
+        won = (self.reached.code == Code.CONVERGED) | (self.reached.bound > before.bound)
+        self._return_to(before, index[~won[index]])
+
+    def _return_to(self, earlier: Reached, index: np.ndarray) -> None:
+        """Stand again where some fits have stood before, on the draws of that time."""
+        put(self.reached, index, rows(earlier, index))
+        for place in index.tolist():
+            self.histories[place].append(self.reached.round(place, self.costs.gradients[place]))
+
+    # Rounds.
+
+    def _round(self, entries: Entries, draws: Draws) -> None:
+        """Raise bounds on one set of draws, and check them."""
+        ended = []
+        factor, factored = rows((self.factor, self.factored), entries.index)
+        for group, tops in self._tops(entries, factored, factor, draws, self._record(draws)):
+            begun = np.flatnonzero(tops.begun)
+            found = rows((tops.posterior, tops.hyper, tops.bound, tops.code), begun)
+            self._keep(group.index[begun], *found, draws)
+            self.notes.update({int(group.index[row]): note for row, note in tops.notes.items()})
+            ended.append(group.index[begun])
+        self._check(np.concatenate(ended))
+        if self.settings.checkpoint is not None:
+            save(self.fits()[0], self.settings.checkpoint)
+
+    def _tops(self, entries: Entries, factored: np.ndarray, factor: np.ndarray | None, draws: Draws | None = None, record: Record | None = None) -> Iterator[tuple[Entries, Summit]]:
+        """Raise bounds: of those whose mean is whitened by a factor of its own, and of the others."""
+        settings = self.settings
+        # Of a warped posterior the last thousandths of a nat take most of the evaluations, and change nothing.
+        level = 0.0 if entries.posterior.affine else _LEVEL * settings.tolerance
+        for whitened in (True, False):
+            chosen = np.flatnonzero(factored == whitened)
+            group = entries.some(chosen)
+            if len(chosen):
+                group = group._replace(factor=factor[chosen] if whitened and factor is not None else None)
+                yield group, self.driver.climb(group, draws or settings.draws, settings.method, level, record)
+
+    def _keep(self, index: np.ndarray, posterior: Member, hyper: Hyper, bound: Any, code: Any, draws: Draws) -> None:
+        """What was reached, as a member of the family that was asked for; not checked yet."""
+        reached = self.reached
+        put((reached.posterior, reached.hyper), index, (self.settings.family.lift(posterior), hyper))
+        reached.bound[index], reached.code[index], reached.n_draws[index] = bound, code, draws.n
+        reached.check_bound[index] = reached.check_error[index] = np.nan
+        for place in index.tolist():
+            self.notes.pop(place, None)
+
+    def _record(self, draws: Draws):
+        """For methods with rounds of their own."""
+
+        def record(place: int, posterior: Member, hyper: Hyper, bound: float) -> None:
+            one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], (posterior, hyper))
+            self._keep(np.array([place]), *one, bound, Code.MAX_SECONDS, draws)
+            self._check(np.array([place]))
+
+        return record
+
+    def _check(self, index: np.ndarray) -> None:
+        """End a round: check the bounds, with as many check draws as it takes to judge each."""
+        settings, reached = self.settings, self.reached
+        for n_draws in np.unique(reached.n_draws[index]):
+            group = index[reached.n_draws[index] == n_draws]
+            usual, grows = 5 * int(n_draws), 2 * n_draws <= settings.max_draws
+
+            def decided(places, check_bound, error, n):
+                enough = n >= usual and not grows  # noqa: B023
+                return clear(reached.bound[group[places]] - check_bound, error, settings.tolerance) | enough  # noqa: B023
+
+            n, judge = 4 * usual if grows else usual, decided
+            if settings.n_check is not None:
+                n, judge = settings.n_check, lambda places, *seen: np.zeros(len(places), bool)
+            batch, entries = min(int(n_draws), CHECK_BATCH), reached.entries(group)
+            seen = check(self.driver, entries, n=n, batch=batch, seed=settings.seed, decided=judge)
+            reached.check_bound[group], reached.check_error[group] = seen
+        for place in index.tolist():
+            self.histories[place].append(reached.round(place, self.costs.gradients[place]))
+
+    # More draws, and other families.
+
+    def _must_grow(self, index: np.ndarray) -> np.ndarray:
+        reached, settings = rows(self.reached, index), self.settings
+        doubt = too_few(reached.bound - reached.check_bound, reached.check_error, settings.tolerance)
+        may = 2 * reached.n_draws <= settings.max_draws
+        return index[(reached.code == Code.CONVERGED) & doubt & may]
+
+    def _grow(self, index: np.ndarray) -> None:
+        going = self._must_grow(index)
+        while len(going):
+            if self.driver.stopped:
+                self.reached.code[going] = Code.MAX_SECONDS
+                return
+            sizes = np.array([self._more_draws(place) for place in going])
+            for size in np.unique(sizes):
+                group, draws = going[sizes == size], self.settings.draws.grow(int(size))
+                self.reached.code[group] = Code.MAX_SECONDS  # unless the round comes to its end
+                entries = self.reached.entries(group)
+                if self.gaussian is not None:
+                    # From the Gaussian again, if the warped posterior followed the fewer draws.
+                    gaussian = self.gaussian.entries(group)
+                    entries = self._better(entries, self._better(gaussian, gaussian.some(group[:0]), draws), draws)
+                    self.costs.add(group, 0, 2)
+                self._round(entries, draws)
+            going = self._must_grow(going)
+
+    def _more_draws(self, place: int) -> int:
+        """Twice as many, or up to eight times for a posterior that is free to follow its draws, by how far it does."""
+        reached, settings, factor = rows(self.reached, place), self.settings, 2
+        n, gap = int(reached.n_draws), reached.bound - reached.check_bound
+        while self.gaussian is not None and factor < 8 and gap > factor * settings.tolerance:
+            factor *= 2
+        return min(factor * n, 2 ** int(np.log2(settings.max_draws / n)) * n)
+
+    def _lift(self, index: np.ndarray) -> None:
+        """Go on in the family that was asked for, from the Gaussian in which it begins."""
+        index = index[self.reached.code[index] == Code.CONVERGED]
+        if len(index):
+            self.gaussian = jax.tree.map(np.array, self.reached)
+            self._round(self.reached.entries(index), self.settings.draws)
+
+    def _prefer_gaussians(self, index: np.ndarray) -> None:
+        """What is better on fresh draws: the end of the fit, or the Gaussian in which it began."""
+        if self.gaussian is None:
+            return
+        ended, began = self.reached.check_bound, self.gaussian.check_bound
+        kept = (self.gaussian.code != Code.CONVERGED) | (ended > began - self.settings.tolerance)
+        back = index[~kept[index]]
+        self._return_to(self.gaussian, back)
+        for place in back.tolist():
+            self.notes[place] = "The warped posterior followed its draws, so this is the Gaussian in which it began."
+
+    # The result.
+
+    def _message(self, place: int) -> str:
+        if place in self.messages:
+            return self.messages[place]
+        code, flight = Code(int(self.reached.code[place])), None
+        if code in (*_SUSPECT, Code.MAX_EVALUATIONS):
+            member = rows(self.reached.posterior, place)
+            flight = blame_flight(self.batch.problem, member, self.points[place])
+        return " ".join(part for part in (flight or code.status.message, self.notes.get(place)) if part)
+
+    def fits(self) -> Fits:
+        """All of them, as they stand."""
+        reached, problem = self.reached, self.batch.problem
+        return Fits(
+            member=reached.posterior,
+            space=problem.space,
+            hyper=problem.describe_hyper(reached.hyper),
+            bound=reached.bound,
+            check_bound=reached.check_bound,
+            check_error=reached.check_error,
+            status=np.array([Code(code).status for code in reached.code.tolist()], object),
+            message=tuple(self._message(place) for place in range(self.batch.n)),
+            n_draws=reached.n_draws,
+            n_evaluations=self.costs.gradients,
+            n_objective_evaluations=self.costs.bounds,
+            seconds=self.watch.seconds,
+            rounds=_as_array(self.histories),
+            settings=self.settings.describe(),
+            optima=self.optima,
+            origin=Origins(self.batch, reached.hyper, self.settings.draws),
+        )
+
+
+def _entries(index: np.ndarray, starts: Starts) -> Entries:
+    return Entries(index, starts.posterior, starts.hyper, starts.worth, known=starts.known)
+
+
+def _joined(trees: list[Any]) -> Any:
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *trees)
+
+
+def _as_array(histories: list[list[Round]]) -> np.ndarray:
+    most = max((len(history) for history in histories), default=0)
+    array = np.full((len(histories), most, len(Round._fields)), np.nan)
+    for place, history in enumerate(histories):
+        if history:
+            array[place, : len(history)] = history
+    return array

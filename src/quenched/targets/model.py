@@ -1,0 +1,65 @@
+"""A model: a target that brings its own start, transforms, names, dims and predictions, so that `fit` needs nothing else."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from quenched.targets.target import Target, log_density
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What a front end returns and `fit` takes alone.
+
+    Attributes
+    ----------
+    target
+        What is approximated: a `Target`, or a log density as `fit` takes it.
+    start
+        Array or pytree in natural units.
+    transforms, data, hyper
+        As in `fit`.
+    name
+        What the model is called.
+    dims, coords
+        Names of the axes of each parameter, and labels along them: what ArviZ shows.
+    predict
+        predict(samples, seed) -> dict of arrays by name, for samples of the parameters with a leading axis.
+    """
+
+    target: Any
+    start: Any = field(repr=False)
+    transforms: Any = field(default=None, repr=False)
+    data: Any = field(default=None, repr=False)
+    hyper: Any = field(default=None, repr=False)
+    name: str = "model"
+    dims: Mapping[str, tuple[str, ...]] | None = field(default=None, repr=False)
+    coords: Mapping[str, Any] | None = field(default=None, repr=False)
+    predict: Callable[[Any, int], dict[str, Any]] | None = field(default=None, repr=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "target", read_target(self.target))
+
+
+def read_target(function: Any) -> Target:
+    """A target, or a log density as one."""
+    if isinstance(function, Target):
+        return function
+    if not callable(function):
+        raise ValueError(
+            f"log_density={function!r} is not callable; give a function of the parameters, or a target such as "
+            "quenched.regression(f, X, y)."
+        )
+    return log_density(function)
+
+
+def read_model(log_density: Any, start: Any, *, transforms: Any = None, data: Any = None, hyper: Any = None) -> Model:
+    """What `fit` was given, as a model; what is said besides a model overrules it."""
+    if not isinstance(log_density, Model):
+        if start is None:
+            raise ValueError("start: is missing; give an array or a pytree of arrays, or a model that brings its own.")
+        return Model(log_density, start, transforms, data, hyper)
+    given = {"start": start, "transforms": transforms, "data": data, "hyper": hyper}
+    own = {name: getattr(log_density, name) for name in given}
+    chosen = {name: own[name] if value is None else value for name, value in given.items()}
+    rest = {name: getattr(log_density, name) for name in ("name", "dims", "coords", "predict")}
+    return Model(log_density.target, **chosen, **rest)
