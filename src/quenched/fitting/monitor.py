@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.draws import stream
+from quenched.draws import Purpose, generator
 from quenched.families import Member
 from quenched.fitting.ascent import Watch
 from quenched.objective import log_ratios
@@ -61,7 +61,7 @@ def check(
 
     They are drawn and evaluated `batch` at a time, up to `n`, and no more than are needed for a decision.
     """
-    random = np.random.default_rng(stream(seed, 1))
+    random = generator(seed, Purpose.CHECK)
     ratios, error = np.zeros(0), np.inf
     while len(ratios) < n:
         fresh = random.standard_normal((min(batch, n - len(ratios)), problem.dim))

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from quenched.draws import Purpose, generator
 from quenched.fitting.ascent import Ascent
 from quenched.outcome import Optimum
 
@@ -13,7 +14,7 @@ _SAME_BOUND = 0.1  # nats
 
 def around(point: np.ndarray, n: int, seed: int) -> np.ndarray:
     """The point itself and others around it, as wide as a model's starting values usually are on the real line."""
-    jitter = 2.0 * np.random.default_rng([seed, 2]).standard_normal((n, len(point)))
+    jitter = 2.0 * generator(seed, Purpose.STARTS).standard_normal((n, len(point)))
     jitter[0] = 0.0
     return point + jitter
 

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.draws import make, stream
+from quenched.draws import Purpose, make, stream
 from quenched.families import Diagonal, Family, Member
 from quenched.fitting.ascent import Watch, ascend
 from quenched.fitting.blame import blame_draws, blame_start
@@ -61,7 +61,7 @@ class Starter:
 
     def __init__(self, problem: Problem, family: Family, objective: Objective, seed: int, expired: Callable[[], bool]):
         self.problem, self.family, self.objective = problem, family, objective
-        self.seed, self.expired = stream(seed, 3), expired
+        self.seed, self.expired = stream(seed, Purpose.SHORT_FIT), expired
         self.search = Search(problem)
         self.n_short = 0
 

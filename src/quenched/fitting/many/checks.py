@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.draws import stream
+from quenched.draws import Purpose, generator
 from quenched.families import Member
 from quenched.fitting.growth import CHECK_BATCH
 from quenched.fitting.many.compiling import compiled
@@ -41,7 +41,7 @@ def check_many(
     `posterior` and `hyper` are rows in the order of `problems`; `decided` is told which of them, their check bounds and
     errors, and the draws so far.
     """
-    random = np.random.default_rng(stream(scene.seed, 1))
+    random = generator(scene.seed, Purpose.CHECK)
     mean, squares, seen = np.zeros(len(problems)), np.zeros(len(problems)), 0
     open_, error = np.arange(len(problems)), np.full(len(problems), np.inf)
     while seen < n and len(open_):

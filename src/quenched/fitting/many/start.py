@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quenched.draws import Draws, make, stream
+from quenched.draws import Draws, Purpose, make, stream
 from quenched.families import Diagonal, Member, factors_of_inverse
 from quenched.fitting.many.ascents import Limits, Plan, ascents
 from quenched.fitting.many.bound import Chunks, cut_up, judge
@@ -107,7 +107,7 @@ class Starters:
         """Fit means and standard deviations with a few broad draws, and stand there where that is better."""
         scene, starts = self.scene, self.starts
         groups = Diagonal().groups(scene.sizes)
-        draws = make("matched", SMALL_CHUNK, scene.problem.dim, stream(scene.seed, 3), groups)
+        draws = make("matched", SMALL_CHUNK, scene.problem.dim, stream(scene.seed, Purpose.SHORT_FIT), groups)
         chunks = cut_up(draws, self.first, scene.points_at_a_time)
         index, broad = self._finite_everywhere(index, chunks)
         if not len(index):
