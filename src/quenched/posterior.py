@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.draws import Draws, make
+from quenched.draws import Draws, Purpose, generator, make, stream
 from quenched.families import Member, ask
 from quenched.transforms import Parameters, Space, real
 
@@ -61,7 +61,7 @@ class Posterior:
 
     def sample(self, n: int, seed: int = 0) -> np.ndarray:
         """Independent samples on the real line, (n, dim)."""
-        return self.transform(np.random.default_rng(seed).standard_normal((n, self.dim)))
+        return self.transform(generator(seed, Purpose.SAMPLES).standard_normal((n, self.dim)))
 
     def transform(self, draws: np.ndarray) -> np.ndarray:
         """The point of every row z: mean + scale z, or its warped image."""
@@ -86,7 +86,7 @@ def _all_to_natural(space: Space, vectors: Any) -> Parameters:
 def moment_draws(dim: int) -> Draws:
     """The draws by which moments in natural units are taken."""
     n = int(np.clip(_NATURAL_NUMBERS // dim, 64, _NATURAL_DRAWS) // 2 * 2)
-    return make("matched" if 2 * dim <= n else "antithetic", n, dim, 0)
+    return make("matched" if 2 * dim <= n else "antithetic", n, dim, stream(0, Purpose.MOMENTS))
 
 
 def natural_moments(posterior: Posterior, space: Space) -> tuple[Parameters, Parameters]:

@@ -84,16 +84,6 @@ def test_the_gap_is_the_difference_of_the_two_bounds(grown):
     assert last.n_evaluations == grown.n_evaluations
 
 
-def test_the_check_draws_are_not_the_draws():
-    """They come from another stream of the same seed, which is the same every time."""
-    from quenched.draws import stream
-
-    streams = {stream(seed, purpose) for seed in range(20) for purpose in (1, 2, 3)}
-    assert len(streams) == 60
-    assert not streams & set(range(20))
-    assert stream(5, 1) == stream(5, 1)
-
-
 def test_the_check_has_the_number_of_draws_asked_for():
     """A host function is called that many times more, and the fit itself stays as it is."""
     calls, fits = [], []

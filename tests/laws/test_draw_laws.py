@@ -8,7 +8,7 @@ from scipy import stats
 
 import quenched as qd
 import registry
-from quenched.draws import make, smallest
+from quenched.draws import Purpose, generator, make, smallest
 
 every_kind = pytest.mark.parametrize("kind", sorted(registry.DRAWS))
 dims = st.integers(1, 12)
@@ -98,7 +98,7 @@ def test_growth_matches_the_whole_set_again(dim, extra, more, seed):
     grown = small.grow(n)
     np.testing.assert_array_equal(grown.points, qd.matched(n, dim, seed).points)
     # Undoing the whitening of both sets gives raw draws with a common prefix.
-    raw = np.random.default_rng(seed).standard_normal((n // 2, dim))
+    raw = generator(seed, Purpose.DRAWS).standard_normal((n // 2, dim))
     for draws in (small, grown):
         half = draws.n // 2
         gram = raw[:half].T @ raw[:half] / half

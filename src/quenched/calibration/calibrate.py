@@ -13,6 +13,7 @@ import numpy as np
 
 from quenched.calibration.ranks import Band, distribution, rank_of, uniform_band
 from quenched.calibration.verdict import CALIBRATED, Finding, in_words, judge
+from quenched.draws import Purpose, generator
 from quenched.fitting import fit_many
 from quenched.fitting.options import positive_number, whole_number
 from quenched.results import Fits
@@ -169,7 +170,7 @@ def calibrate(
 
 def _simulated(simulate, start: Any, n: int, seed: int) -> tuple[Any, Any]:
     """Parameters and data of n simulations, with a leading axis."""
-    random = np.random.default_rng([seed, 4])
+    random = generator(seed, Purpose.SIMULATIONS)
     pairs = [simulate(random) for _ in range(n)]
     if any(not isinstance(pair, tuple) or len(pair) != 2 for pair in pairs):
         raise ValueError("simulate: it must return (parameters, data), as simulate(random) with a NumPy Generator.")
@@ -194,7 +195,7 @@ def _ranked(parameters: Any, fits: Fits, good: np.ndarray, n_samples: int, seed:
 
     Each data set has its own standard-normal draws: with the same for all, an unlucky draw would shift every rank.
     """
-    random, columns = np.random.default_rng([seed, 5]), []
+    random, columns = generator(seed, Purpose.RANKS), []
     with jax.enable_x64(True):
         for places in np.array_split(good, max(1, len(good) // 64)):
             member = jax.tree.map(lambda leaf: jnp.asarray(leaf[places]), fits.member)  # noqa: B023

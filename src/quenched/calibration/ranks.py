@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from quenched.draws import Purpose, generator
+
 _POINTS = 100  # at which the distribution function is looked at, at the most
 _SIMULATIONS = 4000
-_SEED = 2018
 
 
 class Band(NamedTuple):
@@ -46,7 +47,7 @@ def uniform_band(n: int, n_samples: int, coverage: float) -> Band:
     k = min(_POINTS, n_samples)
     edges = np.arange(1, k + 1) * (n_samples + 1) // (k + 1)
     points = edges / (n_samples + 1)
-    random = np.random.default_rng(_SEED)
+    random = generator(0, Purpose.BANDS)
     below = np.empty((_SIMULATIONS, k), int)
     for index in range(_SIMULATIONS):
         ranks = random.integers(0, n_samples + 1, n)

@@ -18,7 +18,6 @@ from quenched.diagnostics.linear_response import LinearResponse
 from quenched.diagnostics.optimisation import optimisation_error
 from quenched.diagnostics.reweighting import Reweighted, reweight
 from quenched.diagnostics.skewness import skewness
-from quenched.draws import stream
 from quenched.fitting import Watcher, quiet_blas
 from quenched.objective import Objective
 from quenched.result import Fit, require_origin
@@ -143,7 +142,7 @@ def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES
         optimisation = optimisation_error(curvature)
         watch.say(f"what {replicates} other sets of draws would have found")
         own = answer_of(problem, member, hyper, fit.bound)
-        errors, n_evaluations = draw_error(problem, coordinates, hyper, draws, own, replicates, stream(seed, 5))
+        errors, n_evaluations = draw_error(problem, coordinates, hyper, draws, own, replicates, seed)
         watch.say("how far the family is from the target")
         importance = weigh(problem, member, hyper, samples, seed)
         skew = skewness(problem, member, hyper, samples // 2, seed)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quenched.draws import stream
+from quenched.draws import Purpose, generator
 from quenched.families import Member
 from quenched.objective import log_ratios, place
 from quenched.problem import Problem
@@ -38,7 +38,7 @@ def weigh(problem: Problem, posterior: Member, hyper: Hyper, n: int, seed: int) 
     """Draw n samples of the posterior and weigh them by the target."""
     from arviz_stats.base import array_stats  # half a second to import
 
-    z = np.random.default_rng(stream(seed, 6)).standard_normal((n, problem.dim))
+    z = generator(seed, Purpose.WEIGHTS).standard_normal((n, problem.dim))
     batches = [z[first : first + _BATCH] for first in range(0, n, _BATCH)]
     ratios = np.concatenate([log_ratios(problem, posterior, hyper, batch) for batch in batches])
     samples = np.asarray(place(posterior, z))

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from quenched.diagnostics.importance import weigh
-from quenched.draws import stream
+from quenched.draws import Purpose, generator, stream
 from quenched.posterior import to_natural
 from quenched.result import Fit, require_origin
 from quenched.transforms import Parameters
@@ -26,12 +26,14 @@ def resample(fit: Fit, n: int, seed: int = 0) -> Parameters:
         raise ValueError(f"n={n!r}: a whole number of at least 1 is needed.")
     problem, hyper, _ = require_origin(fit)
     with jax.enable_x64(True):
-        pool = weigh(problem, fit.posterior.member, hyper, max(_POOL * n, _SMALLEST_POOL), stream(seed, 7))
+        pool = weigh(
+            problem, fit.posterior.member, hyper, max(_POOL * n, _SMALLEST_POOL), stream(seed, Purpose.RESAMPLING)
+        )
     if not pool.khat <= 0.7 and not pool.effective_share > 0.8:
         warnings.warn(
             f"resample: k-hat is {pool.khat:.2f}, above 0.7; the weights keep {pool.effective_share:.1%} of the "
             "samples, and those may miss part of the target.",
             stacklevel=3,
         )
-    chosen = np.random.default_rng(stream(seed, 8)).choice(len(pool.samples), n, p=pool.weights / pool.weights.sum())
+    chosen = generator(seed, Purpose.RESAMPLING).choice(len(pool.samples), n, p=pool.weights / pool.weights.sum())
     return to_natural(fit.space, pool.samples[chosen])

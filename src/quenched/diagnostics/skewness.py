@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.draws import antithetic, stream
+from quenched.draws import Purpose, antithetic, stream
 from quenched.families import Member
 from quenched.objective import cut, place
 from quenched.problem import Problem
@@ -28,7 +28,7 @@ def skewness(problem: Problem, posterior: Member, hyper: Hyper, n: int, seed: in
     mirrored, so whatever is quadratic in log p cancels exactly: a Gaussian target has none, whichever the family. For
     a posterior that is not Gaussian it is what is left of the skewness, along the coordinates of its draws.
     """
-    z = antithetic(n // 2 * 2, problem.dim, stream(seed, 9)).points
+    z = antithetic(n // 2 * 2, problem.dim, stream(seed, Purpose.SKEWNESS)).points
     gradients = _gradients(problem, np.asarray(place(posterior, z)), hyper)
     u, along = map(np.asarray, _standardised(posterior, z, gradients))
     products = along * (u**2 - 1.0)

@@ -11,13 +11,15 @@ from quenched.draws.draws import (
     replicates,
     smallest,
     sobol,
-    stream,
 )
+from quenched.draws.streams import Purpose, generator, stream
 
 __all__ = [
     "Draws",
     "Groups",
+    "Purpose",
     "antithetic",
+    "generator",
     "iid",
     "kinds",
     "make",

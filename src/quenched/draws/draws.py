@@ -1,6 +1,6 @@
 """Frozen draws: the standard-normal points Z, drawn once and then kept.
 
-Randomness enters the library here and nowhere else, through an explicit seed. The raw points of a kind and seed are a
+Randomness enters through an explicit seed (`streams`). The raw points of a kind and seed are a
 sequence: asking for more keeps those already drawn as a prefix, which is what lets a fit grow its draws and start warm.
 """
 
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quenched.draws.matching import match, mirror, smallest_matched
+from quenched.draws.streams import Purpose, generator, stream, whole_number
 
 Groups = tuple[tuple[int, ...], ...]
 
@@ -79,15 +80,13 @@ def make(kind: str, n: int, dim: int, seed: int = 0, groups: Groups | None = Non
     """Make draws of any kind by name."""
     if kind not in kinds:
         raise ValueError(f"kind={kind!r} is not a kind of draws; use one of {', '.join(kinds)}.")
-    for name, value, least in (("n", n, 1), ("dim", dim, 1), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-            raise ValueError(f"{name}={value!r}: a whole number of at least {least} is needed.")
+    n, dim, seed = whole_number("n", n, 1), whole_number("dim", dim, 1), whole_number("seed", seed, 0)
     least = smallest(kind, dim, groups)
     if n < least or (kind in _MIRRORED and n % 2):
         even = " and an even number" if kind in _MIRRORED else ""
         what = f"{dim} coordinates" if groups is None else f"groups of up to {max(map(len, groups))} coordinates"
         raise ValueError(f"n={n}: {kind} draws of {what} need at least {least} draws{even}.")
-    return _made(kind, int(n), int(dim), int(seed), groups)
+    return _made(kind, n, dim, seed, groups)
 
 
 @lru_cache(maxsize=8)
@@ -103,7 +102,7 @@ def replicates(draws: Draws, count: int, seed: int) -> tuple[list[Draws], Draws]
     What sets of this size have in common, and the larger one has not, is the bias of their size.
     """
     kind = kinds[draws.kind]
-    seeds = [stream(seed, index) for index in range(count)]
+    seeds = [stream(seed, Purpose.REPLICATES, index) for index in range(count)]
     raw = [kind.raw(draws.n, draws.dim, own) for own in seeds]
     finish = lambda points: kind.finish(points, draws.groups)
     sets = [Draws(draws.kind, finish(points), own, draws.groups) for points, own in zip(raw, seeds, strict=True)]
@@ -117,19 +116,14 @@ def smallest(kind: str, dim: int, groups: Groups | None = None) -> int:
     return 2 if kind in _MIRRORED else 1
 
 
-def stream(seed: int, purpose: int) -> int:
-    """A seed for another purpose than the draws of the fit, derived from the fit's own."""
-    return int(np.random.SeedSequence([seed, purpose]).generate_state(1, np.uint64)[0] >> 1)
-
-
 def _raw_normal(n: int, dim: int, seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).standard_normal((n, dim))
+    return generator(seed, Purpose.DRAWS).standard_normal((n, dim))
 
 
 def _sobol_points(n: int, dim: int, seed: int) -> np.ndarray:
     from scipy import stats  # half a second to import, for this kind alone
 
-    sequence = stats.qmc.Sobol(dim, scramble=True, rng=np.random.default_rng(seed))
+    sequence = stats.qmc.Sobol(dim, scramble=True, rng=generator(seed, Purpose.DRAWS))
     # random_base2 would refuse other sizes; a prefix of the next power of two is the same sequence without a warning.
     uniform = sequence.random_base2(max(int(n - 1).bit_length(), 0))[:n]
     return stats.norm.ppf(np.clip(uniform, 1e-16, 1 - 1e-16))

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from quenched.baselines.ppca import fixed_signs
-from quenched.draws import Draws, matched, smallest
+from quenched.draws import Draws, Purpose, matched, smallest, stream
 from quenched.fitting import Method
 from quenched.models.noise import Noise, read_noise
 from quenched.models.ppca import checked_components, checked_rows
@@ -211,4 +211,4 @@ def _orthogonal(loadings: np.ndarray) -> np.ndarray:
 def _draws_per_row(draws: int | Draws, n_components: int, seed: int) -> np.ndarray:
     n = draws.n if isinstance(draws, Draws) else draws
     n = max(n + n % 2, smallest("matched", n_components))
-    return matched(n, n_components, seed).points
+    return matched(n, n_components, stream(seed, Purpose.PROJECTION)).points

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import jax
 import numpy as np
 
-from quenched.draws import make
+from quenched.draws import Purpose, make, stream
 from quenched.plots.canvas import GREY, INK, SMALL, new_figure
 from quenched.plots.panels import draw_density, draw_intervals
 from quenched.posterior import to_natural
@@ -98,4 +98,4 @@ def _spread(fit: Fit):
     n = _POINTS
     while n > 256 and n * dim > _NUMBERS:
         n //= 2
-    return to_natural(fit.space, fit.posterior.transform(make(kind, n, dim, 0).points))
+    return to_natural(fit.space, fit.posterior.transform(make(kind, n, dim, stream(0, Purpose.CURVES)).points))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from quenched.draws import make
+from quenched.draws import Purpose, make, stream
 from quenched.posterior import to_natural
 from quenched.result import Fit
 from quenched.transforms import Interval
@@ -54,7 +54,8 @@ def judge(samples: np.ndarray, lower: float, upper: float) -> Judgement:
 
 def judge_fit(fit: Fit) -> dict[str, Judgement]:
     """Judge every number with an `interval` transform, by name; the density must be flat in natural units."""
-    points = make("matched", max(_POINTS, 2 * fit.posterior.dim), fit.posterior.dim, 0).points
+    dim = fit.posterior.dim
+    points = make("matched", max(_POINTS, 2 * dim), dim, stream(0, Purpose.BOUNDS)).points
     natural: Any = to_natural(fit.space, fit.posterior.transform(points))
     found = {}
     for leaf, values in zip(fit.space.leaves, jax.tree.leaves(natural), strict=True):

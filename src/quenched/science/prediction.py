@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import ndtri
 
+from quenched.draws import Purpose, generator
 from quenched.science import boore
 from quenched.science.inversion import predicted
 
@@ -55,7 +56,7 @@ def predict(
     """
     n = len(samples["noise"])
     tails = [0.5 - 0.5 * probability, 0.5, 0.5 + 0.5 * probability]
-    noise = samples["noise"] * np.random.default_rng(0).permutation(ndtri((np.arange(n) + 0.5) / n))
+    noise = samples["noise"] * generator(0, Purpose.NOISE).permutation(ndtri((np.arange(n) + 0.5) / n))
     block = max(1, _NUMBERS // n)
     parts = []
     for begin in range(0, len(event), block):

@@ -1,0 +1,49 @@
+"""Random numbers come from `quenched.draws` alone: from a seed, a purpose and the library's own key."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import quenched
+
+SOURCE = Path(quenched.__file__).parent
+ROOMS_OF_THE_PAPER = ("reproduce", "datasets", "paper")  # its data splits are fixed by the seeds it was run with
+FILES = sorted(
+    path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0] not in ("draws", *ROOMS_OF_THE_PAPER)
+)
+
+
+def uses_of_numpy_random(tree):
+    """Names that NumPy, JAX or the standard library make random numbers by; `Generator` is only a type."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("np.random", "numpy.random", "jax.random"):
+            if node.attr != "Generator":
+                yield ast.unparse(node)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[-1] in ("random", "secrets"))
+        elif isinstance(node, ast.ImportFrom):
+            modules = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+            yield from (name for name in modules if name.split(".")[-1] in ("random", "secrets"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_random_numbers_come_from_one_place(path):
+    assert not list(uses_of_numpy_random(ast.parse(path.read_text())))
+
+
+@pytest.mark.parametrize(
+    ("code", "n"),
+    [
+        ("np.random.default_rng(0)", 1),
+        ("make = numpy.random.default_rng", 1),
+        ("from numpy.random import default_rng", 1),
+        ("from numpy import random", 1),
+        ("import random", 1),
+        ("jax.random.normal(key)", 1),
+        ("def simulate(random: np.random.Generator): return random.standard_normal(3)", 0),
+        ("from sklearn.utils import check_random_state", 0),
+    ],
+)
+def test_the_search_finds_what_it_should(code, n):
+    assert len(list(uses_of_numpy_random(ast.parse(code)))) == n
