@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quenched.draws import Draws, make, stream
-from quenched.families import Diagonal, Member, factors_of_inverse
+from quenched.families import Diagonal, Member, factor_of_inverse
 from quenched.fitting.many.ascents import Limits, Plan, ascents
 from quenched.fitting.many.bound import Chunks, cut_up, judge
 from quenched.fitting.many.modes import Modes, expand, modes
@@ -87,11 +87,11 @@ class Starters:
 
     def _stand_at(self, index: np.ndarray, found: Modes) -> np.ndarray:
         starts = self.starts
-        member = self.scene.family.members(found.point, found.precision, self.scene.sizes)
+        member = self.scene.family.member(found.point, found.precision, self.scene.sizes)
         worth, hyper = self._judged(index, member, found.hyper)
         put((starts.posterior, starts.hyper, starts.worth), index, (member, hyper, worth))
         if starts.factor is not None:
-            starts.factor[index] = factors_of_inverse(found.precision)
+            starts.factor[index] = factor_of_inverse(found.precision)
             starts.factored[index] = True
         return worth
 
