@@ -1,9 +1,13 @@
-"""The fitted posterior in NumPy, and its moments in natural units."""
+"""The fitted posterior in NumPy, and its moments in natural units.
+
+Everything here is computed in double precision, whatever JAX is set to where it is asked for.
+"""
 
 from functools import cached_property, partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from quenched.draws import Draws, Purpose, generator, make, stream
@@ -12,13 +16,14 @@ from quenched.transforms import Parameters, Space, real
 
 _NATURAL_DRAWS = 4096  # for moments in natural units; costs no evaluation of the log density
 _NATURAL_NUMBERS = 10**7  # draws times coordinates, at the most
+_AT_A_TIME = 16  # posteriors whose moments are taken by draws
 
 
 class Posterior:
     """The fitted posterior, a Gaussian or a warped one, over the raveled parameters on the real line, in NumPy."""
 
     def __init__(self, member: Member):
-        self.member = member
+        self.member = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), member)
 
     def __repr__(self) -> str:
         return f"{type(self.member).__name__}(dim={self.dim})"
@@ -31,7 +36,8 @@ class Posterior:
     @cached_property
     def mean(self) -> np.ndarray:
         """m: also of a warped posterior, whose terms have mean zero."""
-        return np.asarray(self.member.mean)
+        with jax.enable_x64(True):  # a field needs no program, but some families put theirs together
+            return np.asarray(self.member.mean)
 
     @cached_property
     def scale(self) -> np.ndarray:
@@ -91,15 +97,28 @@ def moment_draws(dim: int) -> Draws:
 
 def natural_moments(posterior: Posterior, space: Space) -> tuple[Parameters, Parameters]:
     """Means and standard deviations in natural units: exact for real parameters, by draws for the others."""
-    means, sds = space.unravel(posterior.mean), space.unravel(np.sqrt(posterior.variance))
-    if not space.constrained:
-        return means, sds
-    natural = to_natural(space, posterior.transform(moment_draws(posterior.dim).points))
-    chosen = []
-    for leaf, mean, sd, values in zip(
-        space.leaves, jax.tree.leaves(means), jax.tree.leaves(sds), jax.tree.leaves(natural), strict=True
-    ):
-        unconstrained = leaf.transform == real
-        chosen.append((mean, sd) if unconstrained else (values.mean(axis=0), values.std(axis=0)))
-    unflatten = lambda index: jax.tree.unflatten(space.structure, [pair[index] for pair in chosen])
-    return unflatten(0), unflatten(1)
+    one = natural_moments_of_many(jax.tree.map(lambda leaf: leaf[None], posterior.member), space)
+    return jax.tree.map(lambda leaf: leaf[0], one)
+
+
+def natural_moments_of_many(members: Member, space: Space) -> tuple[Parameters, Parameters]:
+    """The same of a stack of posteriors, with its axis first."""
+    draws = moment_draws(space.dim).points if space.constrained else None
+    with jax.enable_x64(True):
+        return jax.tree.map(np.array, _moments(space, members, draws))
+
+
+@partial(jax.jit, static_argnums=0)
+def _moments(space: Space, members: Member, draws: Any) -> tuple[Parameters, Parameters]:
+    """Of each in turn, a few at a time; without draws, those on the real line."""
+    is_real = jax.tree.unflatten(space.structure, [leaf.transform == real for leaf in space.leaves])
+
+    def moments(member: Member) -> tuple[Parameters, Parameters]:
+        mean, sd = space.unravel(member.mean), space.unravel(jnp.sqrt(member.variance()))
+        if draws is None:
+            return mean, sd
+        natural = jax.vmap(space.to_natural)(member.transform(draws))
+        pick = lambda exact, of: jax.tree.map(lambda free, a, b: a if free else of(b, axis=0), is_real, exact, natural)
+        return pick(mean, jnp.mean), pick(sd, jnp.std)
+
+    return jax.lax.map(moments, members, batch_size=_AT_A_TIME)

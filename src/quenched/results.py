@@ -8,19 +8,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from quenched.draws import Draws
 from quenched.families import Member
 from quenched.outcome import History, Optimum, Round, Status
-from quenched.posterior import Posterior, moment_draws
+from quenched.posterior import Posterior, natural_moments_of_many
 from quenched.problem import Batch
 from quenched.result import Fit, Origin
 from quenched.targets import Hyper
-from quenched.transforms import Parameters, Space, real
+from quenched.transforms import Parameters, Space
 
-_AT_A_TIME = 16  # posteriors whose moments are taken by draws
 _NAMED = 8  # problems that the summary names
 
 
@@ -237,31 +235,3 @@ class Fits:
 def _counted(numbers: np.ndarray) -> str:
     values, counts = np.unique(numbers, return_counts=True)
     return ", ".join(f"{value} ({count} fits)" for value, count in zip(values, counts, strict=True))
-
-
-def natural_moments_of_many(member: Member, space: Space) -> tuple[Parameters, Parameters]:
-    """As `natural_moments`, for a stack of posteriors."""
-    with jax.enable_x64(True):
-        means, sds = jax.tree.map(np.asarray, _real_moments(space, member))
-        if not space.constrained:
-            return means, sds
-        draws = moment_draws(space.dim).points
-        by_draws = jax.tree.map(np.asarray, _moments_by_draws(space, member, draws))
-    mark = jax.tree.unflatten(space.structure, [leaf.transform == real for leaf in space.leaves])
-    pick = lambda index, exact: jax.tree.map(lambda free, a, b: a if free else b, mark, exact, by_draws[index])
-    return pick(0, means), pick(1, sds)
-
-
-@jax.jit
-def _real_moments(space: Space, member: Member) -> tuple[Parameters, Parameters]:
-    one = lambda each: (space.unravel(each.mean), space.unravel(jnp.sqrt(each.variance())))
-    return jax.vmap(one)(member)
-
-
-@jax.jit
-def _moments_by_draws(space: Space, member: Member, draws: jax.Array) -> tuple[Parameters, Parameters]:
-    def one(each):
-        natural = jax.vmap(space.to_natural)(each.transform(draws))
-        return jax.tree.map(lambda v: v.mean(axis=0), natural), jax.tree.map(lambda v: v.std(axis=0), natural)
-
-    return jax.lax.map(one, member, batch_size=_AT_A_TIME)

@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from quenched.families import BlocksGaussian, DiagonalGaussian, FullGaussian, Member, WarpedGaussian
+from quenched.families import Member, read_member, write_member
 from quenched.outcome import History, Optimum, Round, Status
 from quenched.posterior import Posterior
 from quenched.result import Fit
 from quenched.results import Fits
 from quenched.transforms import Leaf, Space, Transform, interval, ordered, positive, real, simplex
 
-_FORMAT = 1
+_FORMAT = 2
 _TRANSFORMS = {"Real": real, "Positive": positive, "Ordered": ordered, "Simplex": simplex}
 _ROWS = (*("bound", "check_bound", "check_error", "n_draws", "n_evaluations", "n_objective_evaluations", "rounds"),)
 _NUMBERS = ("bound", "check_bound", "check_error", "n_draws", "n_evaluations", "n_objective_evaluations", "seconds")
@@ -115,7 +114,7 @@ def _read_fit(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> Fit | Fits
     space = Space(structure, tuple(_read_leaf(leaf) for leaf in text["leaves"]))
     if text.get("many"):
         return Fits(
-            member=jax.tree.map(np.asarray, _read_member(text["posterior"], arrays)),
+            member=_read_member(text["posterior"], arrays),
             space=space,
             hyper=_read_arrays(text["hyper"], arrays),
             seconds=text["seconds"],
@@ -139,23 +138,14 @@ def _read_fit(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> Fit | Fits
 
 
 def _write_member(member: Member, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    for index, leaf in enumerate(jax.tree.leaves(member)):
-        arrays[f"posterior.{index}"] = np.asarray(leaf)
-    return {"kind": type(member).__name__, "places": getattr(member, "places", None)}
+    text, found = write_member(member)
+    arrays.update({f"posterior.{index}": array for index, array in enumerate(found)})
+    return text
 
 
 def _read_member(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> Member:
-    leaves = [arrays[f"posterior.{i}"] for i in range(sum(name.startswith("posterior.") for name in arrays))]
-    with jax.enable_x64(True):
-        leaves = [jnp.asarray(leaf) for leaf in leaves]
-    if text["kind"] == "FullGaussian":
-        return FullGaussian(*leaves)
-    if text["kind"] == "DiagonalGaussian":
-        return DiagonalGaussian(*leaves)
-    if text["kind"] == "WarpedGaussian":
-        return WarpedGaussian(FullGaussian(*leaves[:3]), *leaves[3:])  # pyright: ignore
-    stacks = tuple(FullGaussian(*leaves[i : i + 3]) for i in range(0, len(leaves), 3))
-    return BlocksGaussian(stacks, tuple(tuple(tuple(block) for block in stack) for stack in text["places"]))  # pyright: ignore
+    count = sum(name.startswith("posterior.") for name in arrays)
+    return read_member(text, [arrays[f"posterior.{index}"] for index in range(count)])
 
 
 def _write_leaf(leaf: Leaf) -> dict[str, Any]:

@@ -1,53 +1,29 @@
 """Laplace's approximation: the mode, and the curvature of the log joint density there.
 
-It is a method of raising the bound that does not raise it: the start is the answer. So it returns the same `Fit`, with
-the bound and the check bound of its Gaussian, and its own estimate of the log evidence among the settings.
+Its Gaussian is judged like any other: the same `Fit`, with its bound and check bound, and its own estimate of the log
+evidence in the message.
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
+import jax
 import numpy as np
 
-from quenched.fitting import Ascent, Method, Mode, fit
-from quenched.outcome import Status
+from quenched.fitting import Asked, Mode, Search, ready, told, with_hints
+from quenched.outcome import Code
 from quenched.result import Fit
-from quenched.targets import Target
+from quenched.targets import Model, Target, read_model
+from quenched.transforms import describe_space
 
 _FLAT = 1e-8  # relative to a unit diagonal
+_SEARCH = Search(tolerance=1e-12, max_steps=100)
 
 
-class Laplace(Method):
-    """Stand at the mode.
-
-    Parameters
-    ----------
-    tolerance
-        Nats that a further Newton step would gain.
-    max_steps
-        Newton steps.
-    """
-
-    follows_draws: ClassVar[bool] = False
-
-    tolerance: float = 1e-12
-    max_steps: int = 100
-
-    def begin(self, starter, point):
-        mode = starter.mode(point, tolerance=self.tolerance, max_steps=self.max_steps)
-        return starter.at_mode(mode)._replace(mode=mode)
-
-    def run(self, objective, start, watch, record):
-        mode = start.mode
-        assert mode is not None  # put there by `begin`
-        status = Status.CONVERGED if mode.converged else Status.MAX_EVALUATIONS
-        names = objective.problem.space.coordinate_names()
-        return Ascent(start.posterior, start.hyper, start.bound, status, 0.0, 1, _note(mode, names))
-
-
+@with_hints
 def laplace(
-    log_density: Callable[..., Any] | Target,
-    start: Any,
+    log_density: Callable[..., Any] | Target | Model,
+    start: Any = None,
     *,
     data: Any = None,
     transforms: Any = None,
@@ -69,19 +45,20 @@ def laplace(
     Fit
         `bound` and `check_bound` are those of Laplace's Gaussian: they show what it loses against `fit`.
     """
-    return fit(
-        log_density,
-        start,
-        data=data,
-        transforms=transforms,
-        hyper=hyper,
-        family=family,
-        draws=draws,
-        seed=seed,
-        method=Laplace(),
-        throw=throw,
-        progress=progress,
-    )
+    model = read_model(log_density, start, transforms=transforms, data=data, hyper=hyper)
+    asked = Asked(family=family, draws=draws, seed=seed, grows=False, called="Laplace")
+    with ready(model, progress, None) as watch:
+        space, point = describe_space(model.start, model.transforms)
+        run = asked.run(model, space, point, watch)
+        mode, why = run.mode(_SEARCH)
+        if mode is None:
+            run.refuse(0, why)
+            return told(run.fits()[0], throw)
+        code = Code.CONVERGED if mode.converged else Code.MAX_EVALUATIONS
+        posterior = run.settings.family.member(mode.point[None], mode.precision[None], space.sizes)
+        note = _note(mode, space.coordinate_names())
+        fits = run.judge(posterior, jax.tree.map(lambda leaf: np.asarray(leaf)[None], mode.hyper), code, note)
+    return told(fits[0], throw)
 
 
 def _note(mode: Mode, names: list[str]) -> str:

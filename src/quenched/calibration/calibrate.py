@@ -14,8 +14,7 @@ import numpy as np
 from quenched.calibration.ranks import Band, distribution, rank_of, uniform_band
 from quenched.calibration.verdict import CALIBRATED, Finding, in_words, judge
 from quenched.draws import Purpose, generator
-from quenched.fitting import fit_many
-from quenched.fitting.options import positive_number, whole_number
+from quenched.fitting import fit_many, positive_number, whole_number
 from quenched.results import Fits
 from quenched.targets import Target
 from quenched.transforms import Space

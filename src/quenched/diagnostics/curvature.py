@@ -3,8 +3,8 @@
 import numpy as np
 
 from quenched.draws import antithetic
-from quenched.families import BlocksGaussian, DiagonalGaussian, Member, ask, factor_of_inverse
-from quenched.fitting import Search
+from quenched.families import Member, ask, factor_of_inverse
+from quenched.fitting import Expander
 from quenched.objective import Coordinates, Objective, Slope, place
 from quenched.problem import Problem
 from quenched.targets import Hyper
@@ -67,16 +67,15 @@ def whitened(problem: Problem, posterior: Member, hyper: Hyper) -> Coordinates:
     A family that leaves out correlations does not whiten the mean. The curvature of the log joint does, averaged over a
     few points of the posterior: at the mean alone it can be far from typical.
     """
-    leaves_out = isinstance(posterior, (BlocksGaussian, DiagonalGaussian))
-    if not leaves_out or problem.dim > _MAX_HESSIAN_DIM:
+    if problem.dim > _MAX_HESSIAN_DIM or posterior.groups is None:
         return Coordinates(posterior, hyper.free)
-    search, spread = Search(problem), np.sqrt(np.asarray(ask(posterior, "variance")))
+    expander, spread = Expander(problem), np.sqrt(np.asarray(ask(posterior, "variance")))
     n = int(np.clip(_MAX_COLUMNS // problem.dim, 2, _MAX_POINTS)) // 2 * 2
     points = np.asarray(place(posterior, antithetic(n, problem.dim).points))
-    expansions = [search.expand(point, spread, hyper) for point in points]
+    expansions = [expander.expand(point, spread, hyper) for point in points]
     if not all(at.finite for at in expansions):
         return Coordinates(posterior, hyper.free)
-    precision = np.mean([search.joint(at, hyper)[2] for at in expansions], axis=0)
+    precision = np.mean([expander.joint(at, hyper)[2] for at in expansions], axis=0)
     return Coordinates(posterior, hyper.free, factor_of_inverse(precision))
 
 
@@ -91,13 +90,7 @@ def missed_spread(coordinates: Coordinates) -> np.ndarray:
         return np.ones(reference.dim)
     root = np.linalg.inv(factor)
     precision, kept = root.T @ root, np.empty(reference.dim)
-    for block in _blocks(reference):
+    for group in reference.groups or (range(reference.dim),):
+        block = list(group)
         kept[block] = np.diag(np.linalg.inv(precision[np.ix_(block, block)]))
     return np.sqrt(np.sum(factor**2, axis=1) / kept)
-
-
-def _blocks(member: Member) -> list[list[int]]:
-    """Coordinates whose correlations among themselves a member keeps."""
-    if isinstance(member, BlocksGaussian):
-        return [list(block) for places in member.places for block in places]
-    return [[coordinate] for coordinate in range(member.dim)]

@@ -14,9 +14,8 @@ import numpy as np
 
 from quenched.draws import Draws, replicates
 from quenched.families import Member
-from quenched.fitting import ascend
+from quenched.fitting import Limits, ascend
 from quenched.objective import Coordinates, Objective
-from quenched.optimise import LBFGS
 from quenched.posterior import Posterior, natural_moments
 from quenched.problem import Problem
 from quenched.targets import Hyper
@@ -73,18 +72,9 @@ def _answer(problem: Problem, coordinates: Coordinates, hyper: Hyper, draws: Dra
     objective = Objective(problem, draws)
     slope, totals = objective.slope(coordinates, np.zeros(coordinates.size), hyper, profile=True)
     steepness = float(np.max(np.abs(slope.gradient)))
-    ascent = ascend(
-        objective,
-        coordinates.reference,
-        hyper,
-        LBFGS(),
-        gradient_tolerance=min(_PART_OF_STEP * steepness, _CLOSE),
-        max_evaluations=_MAX_EVALUATIONS,
-        watch=lambda bound, n_draws: None,
-        whiten_every=15,
-        mean_factor=coordinates.mean_factor,
-        known=totals,
-    )
+    tolerance = min(_PART_OF_STEP * steepness, _CLOSE)
+    limits = Limits(gradient_tolerance=tolerance, max_evaluations=_MAX_EVALUATIONS)
+    ascent = ascend(objective, coordinates, hyper, limits, known=totals)
     return answer_of(problem, ascent.posterior, ascent.hyper, ascent.bound), objective.n_evaluations
 
 

@@ -1,6 +1,7 @@
 """Independent dense blocks: one per parameter leaf, or one per class of a classifier."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -8,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.families.full import FullGaussian, from_scale
-from quenched.families.gaussian import Family, Gaussian
+from quenched.families.full import FullGaussian, from_scale, uncorrelated
+from quenched.families.gaussian import Family, Gaussian, stacked
 from quenched.families.precision import factor_of_inverse
 
 Places = tuple[tuple[int, ...], ...]
@@ -27,7 +28,7 @@ class BlocksGaussian(Gaussian):
 
     @property
     def mean(self) -> Array:  # pyright: ignore
-        return self._scatter([stack.mean for stack in self.stacks])
+        return self._in_order([stack.mean for stack in self.stacks])
 
     @property
     def scale(self) -> Array:
@@ -41,14 +42,23 @@ class BlocksGaussian(Gaussian):
     def dim(self) -> int:
         return sum(len(block) for places in self.places for block in places)
 
+    @property
+    def groups(self):
+        return tuple(block for places in self.places for block in places)
+
     def _gather(self, array: Array) -> list[Array]:
         """Cut the last axis into one (block, ..., size) array per stack."""
         return [jnp.moveaxis(array[..., np.array(places)], -2, 0) for places in self.places]
 
     def _scatter(self, pieces: list[Array]) -> Array:
         """Put (block, ..., size) arrays back together along the last axis."""
-        flat = [jnp.moveaxis(piece, 0, -2) for piece in pieces]
-        joined = jnp.concatenate([piece.reshape(*piece.shape[:-2], -1) for piece in flat], axis=-1)
+        return self._in_order([jnp.moveaxis(piece, 0, -2) for piece in pieces])
+
+    def _in_order(self, pieces: list[Array]) -> Array:
+        """The same of (..., block, size) arrays."""
+        xp = np if isinstance(pieces[0], np.ndarray) else jnp
+        flat = [xp.reshape(piece, (*piece.shape[:-2], piece.shape[-2] * piece.shape[-1])) for piece in pieces]
+        joined = xp.concatenate(flat, axis=-1)
         order = np.concatenate([np.array(places).ravel() for places in self.places])
         return joined[..., np.argsort(order)]
 
@@ -100,6 +110,7 @@ class Blocks(Family):
     """
 
     sizes: tuple[int, ...] | None = eqx.field(static=True)
+    affine: ClassVar[bool] = True
 
     def __init__(self, sizes: Sequence[int] | None = None):
         if sizes is not None and (not len(sizes) or any(int(size) != size or size < 1 for size in sizes)):
@@ -127,25 +138,24 @@ class Blocks(Family):
             tuple(group for group in groups if len(group) == size) for size in sorted({len(g) for g in groups})
         )
 
-    def _member(self, mean, sizes, scale_of) -> BlocksGaussian:
-        places = self._places(sizes)
-        stacks = []
-        for stack in places:
-            index = np.array(stack)
-            scales = np.stack([scale_of(block) for block in index])
-            members = [from_scale(mean[block], scale) for block, scale in zip(index, scales, strict=True)]
-            stacks.append(jax.tree.map(lambda *leaves: np.stack(leaves), *members))
-        return BlocksGaussian(stacks=tuple(stacks), places=places)  # pyright: ignore
-
     def member(self, mean, precision, sizes):
-        dense = np.asarray(precision)
-        return self._member(np.asarray(mean), sizes, lambda block: factor_of_inverse(dense[np.ix_(block, block)]))
+        mean, precision = stacked(mean, precision, 2)
+
+        def block(index: np.ndarray) -> FullGaussian:
+            parts = precision[..., index[:, :, None], index[:, None, :]]
+            return from_scale(mean[..., index], factor_of_inverse(parts))
+
+        return self._of_blocks(block, sizes)
 
     def isotropic(self, mean, scale, sizes):
-        spread = np.asarray(scale)
-        return self._member(np.asarray(mean), sizes, lambda block: np.diag(spread[block]))
+        mean, scale = stacked(mean, scale, 1)
+        return self._of_blocks(lambda index: uncorrelated(mean[..., index], scale[..., index]), sizes)
 
     def with_scales(self, mean: Array, scales: Array, sizes: tuple[int, ...]) -> BlocksGaussian:
-        """The member with these lower-triangular scales, one per block in the order of the vector."""
-        of_block = {group[0]: scale for group, scale in zip(self.groups(sizes), np.asarray(scales), strict=True)}
-        return self._member(np.asarray(mean), sizes, lambda block: of_block[int(block[0])])
+        """The member with these lower-triangular scales, one per block, all of one size, in the order of the vector."""
+        return self._of_blocks(lambda index: from_scale(np.asarray(mean)[index], np.asarray(scales)), sizes)
+
+    def _of_blocks(self, stack_at: Callable[[np.ndarray], FullGaussian], sizes: tuple[int, ...]) -> BlocksGaussian:
+        """The member whose stack of blocks at coordinates (block, size) is what the function gives."""
+        places = self._places(sizes)
+        return BlocksGaussian(tuple(stack_at(np.array(stack)) for stack in places), places)

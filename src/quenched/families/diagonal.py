@@ -1,18 +1,25 @@
 """Independent parameters: one standard deviation each."""
 
+from typing import ClassVar
+
 import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.families.gaussian import Family, Gaussian
+from quenched.families.gaussian import Family, Gaussian, stacked
 from quenched.families.precision import natural_units
+from quenched.families.roles import location, spread
 
 
 class DiagonalGaussian(Gaussian):
     """q = N(mean, diag(sd²))."""
 
-    mean: Array
-    log_sd: Array
+    mean: Array = location()
+    log_sd: Array = spread()
+
+    @property
+    def groups(self):
+        return _each_alone(self.dim)
 
     @property
     def scale(self) -> Array:
@@ -40,15 +47,23 @@ class DiagonalGaussian(Gaussian):
 class Diagonal(Family):
     """No pair of parameters correlates."""
 
+    affine: ClassVar[bool] = True
+
     @property
     def name(self):
         return "diagonal"
 
     def groups(self, sizes):
-        return tuple((index,) for index in range(sum(sizes)))
+        return _each_alone(sum(sizes))
 
     def member(self, mean, precision, sizes):
-        return DiagonalGaussian(np.asarray(mean), np.log(natural_units(np.asarray(precision))))  # pyright: ignore
+        mean, precision = stacked(mean, precision, 2)
+        return DiagonalGaussian(mean, np.log(natural_units(precision)))
 
     def isotropic(self, mean, scale, sizes):
-        return DiagonalGaussian(np.asarray(mean), np.log(scale))  # pyright: ignore
+        mean, scale = stacked(mean, scale, 1)
+        return DiagonalGaussian(mean, np.log(scale))
+
+
+def _each_alone(dim: int) -> tuple[tuple[int, ...], ...]:
+    return tuple((index,) for index in range(dim))

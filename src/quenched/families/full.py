@@ -1,14 +1,16 @@
 """Dense covariance: a lower-triangular scale with its diagonal kept as logarithms."""
 
-import jax
+from typing import ClassVar
+
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from quenched.arrays import Array
-from quenched.families.gaussian import Family, Gaussian
-from quenched.families.precision import factor_of_inverse, factors_of_inverse
-from quenched.families.triangle import pack, unpack
+from quenched.families.gaussian import Family, Gaussian, stacked
+from quenched.families.precision import factor_of_inverse
+from quenched.families.roles import correlation, location, spread
+from quenched.families.triangle import pack, packed_size, unpack
 
 
 class FullGaussian(Gaussian):
@@ -17,9 +19,13 @@ class FullGaussian(Gaussian):
     `log_diagonal` is log diag(L); `lower` holds the entries below it, packed.
     """
 
-    mean: Array
-    log_diagonal: Array
-    lower: Array
+    mean: Array = location()
+    log_diagonal: Array = spread()
+    lower: Array = correlation()
+
+    @property
+    def groups(self):
+        return None
 
     @property
     def scale(self) -> Array:
@@ -47,12 +53,21 @@ class FullGaussian(Gaussian):
 
 
 def from_scale(mean: np.ndarray, scale: np.ndarray) -> FullGaussian:
-    """A member from a lower-triangular matrix with a positive diagonal."""
-    return FullGaussian(np.asarray(mean), np.log(np.diagonal(scale)), pack(np.asarray(scale)))  # pyright: ignore
+    """A member from a lower-triangular matrix with a positive diagonal; or a stack of them."""
+    mean, scale = stacked(mean, scale, 2)
+    return FullGaussian(mean, np.log(np.diagonal(scale, axis1=-2, axis2=-1)), pack(scale))
+
+
+def uncorrelated(mean: np.ndarray, sds: np.ndarray) -> FullGaussian:
+    """A member with these standard deviations; or a stack of them."""
+    mean, sds = stacked(mean, sds, 1)
+    return FullGaussian(mean, np.log(sds), np.zeros((*sds.shape[:-1], packed_size(sds.shape[-1]))))
 
 
 class Full(Family):
     """Every pair of parameters may correlate."""
+
+    affine: ClassVar[bool] = True
 
     @property
     def name(self):
@@ -62,12 +77,7 @@ class Full(Family):
         return None
 
     def member(self, mean, precision, sizes):
-        return from_scale(np.asarray(mean), factor_of_inverse(np.asarray(precision)))
-
-    def members(self, means, precisions, sizes):
-        scales = factors_of_inverse(precisions)
-        log_diagonals = np.log(np.diagonal(scales, axis1=1, axis2=2))
-        return FullGaussian(np.array(means), log_diagonals, np.array(jax.vmap(pack)(scales)))  # pyright: ignore
+        return from_scale(mean, factor_of_inverse(precision))
 
     def isotropic(self, mean, scale, sizes):
-        return from_scale(np.asarray(mean), np.diag(np.asarray(scale)))
+        return uncorrelated(mean, scale)

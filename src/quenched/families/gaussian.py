@@ -8,13 +8,11 @@ from abc import abstractmethod
 from typing import ClassVar, Self
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.families.member import LOG_TWO_PI, Member
-from quenched.families.precision import positive_definite
+from quenched.families.member import Groups, Member
 
 
 class Gaussian(Member):
@@ -34,7 +32,13 @@ class Gaussian(Member):
 
 
 class Family(eqx.Module):
-    """A kind of posterior: makes members and says which coordinates it couples."""
+    """A kind of posterior: makes members and says which coordinates it couples. `affine` is that of its members.
+
+    Members are made on the host, in NumPy, with nothing to compile. Means, precisions and scales may have leading axes;
+    then those of every array of the member are the same.
+    """
+
+    affine: eqx.AbstractClassVar[bool]
 
     @property
     @abstractmethod
@@ -47,7 +51,7 @@ class Family(eqx.Module):
         return self
 
     @abstractmethod
-    def groups(self, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...] | None:
+    def groups(self, sizes: tuple[int, ...]) -> Groups:
         """Sets of coordinates with a dense covariance among themselves; None for one set of all.
 
         `sizes` are the numbers of coordinates of the parameter leaves.
@@ -72,16 +76,18 @@ class Family(eqx.Module):
         """A member of the base family as one of this family, the same density; its own members as they are."""
         return member
 
-    def members(self, means: np.ndarray, precisions: np.ndarray, sizes: tuple[int, ...]) -> Member:
-        """`member` of many means and precisions: one posterior whose arrays are stacked."""
-        member = self.member
-        each = [member(mean, precision, sizes) for mean, precision in zip(means, precisions, strict=True)]
-        return jax.tree.map(lambda *leaves: np.stack(leaves), *each)
-
     def coupled_coordinates(self, sizes: tuple[int, ...]) -> int:
         """Size of the largest group."""
         groups = self.groups(sizes)
         return sum(sizes) if groups is None else max(len(group) for group in groups)
 
 
-__all__ = ["LOG_TWO_PI", "Family", "Gaussian", "positive_definite"]
+def stacked(mean: Array, other: Array, axes: int) -> tuple[np.ndarray, np.ndarray]:
+    """A mean and what goes with it, of so many axes, in NumPy and with the same leading axes."""
+    mean, other = np.asarray(mean), np.asarray(other)
+    if mean.ndim == 1 and other.ndim == axes:
+        return mean, other
+    leading = np.broadcast_shapes(mean.shape[:-1], other.shape[:-axes])
+    # The mean is a copy, as is all that is computed from the other: stacks are written into.
+    mean = np.array(np.broadcast_to(mean, (*leading, *mean.shape[-1:])))
+    return mean, np.broadcast_to(other, (*leading, *other.shape[-axes:]))

@@ -17,12 +17,15 @@ from quenched.arrays import Array
 
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
+Groups = tuple[tuple[int, ...], ...] | None  # disjoint sets of coordinates; None for one set of all
+
 
 class Member(eqx.Module):
     """A posterior q with numbers, on the real line: the density of `transform(z)` for standard-normal z.
 
     `scale` is the lower-triangular factor of the covariance. Whether `transform` is affine, and so known by mean and
-    scale alone, `affine` says.
+    scale alone, `affine` says. Every array is declared with its role (see `roles`); what else a member holds is static,
+    and made of tuples, numbers and words, so that it can be written to a file.
     """
 
     mean: eqx.AbstractVar[Array]
@@ -31,6 +34,11 @@ class Member(eqx.Module):
     @property
     def dim(self) -> int:
         return self.mean.shape[-1]
+
+    @property
+    @abstractmethod
+    def groups(self) -> Groups:
+        """The sets of coordinates whose correlations among themselves it keeps; None if it keeps all."""
 
     @abstractmethod
     def transform(self, draws: Array) -> Array:

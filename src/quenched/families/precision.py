@@ -1,8 +1,12 @@
 """From a negative Hessian to the scale of a Gaussian, when the Hessian may be anything; or from a stack of them."""
 
+from contextlib import suppress
+
 import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
+
+from quenched.arrays import Array
 
 
 def positive_definite(precision: np.ndarray, *, floor: float = 1e-10) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -30,16 +34,43 @@ def natural_units(precision: np.ndarray) -> np.ndarray:
     return 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, np.where(largest > 0, largest, 1.0)))
 
 
-def factor_of_inverse(precision: np.ndarray) -> np.ndarray:
-    """Lower-triangular L with L Lᵀ = precision⁻¹, the precision made positive definite."""
-    spread = natural_units(precision)
-    scaled = precision * spread * spread[:, None]
+def cholesky_or_nan(stack: Array) -> Array:
+    """Lower-triangular factors of (..., dim, dim), not finite where a matrix is not positive definite.
+
+    JAX answers so by itself; NumPy raises, and must then be asked for one matrix at a time.
+    """
+    if not isinstance(stack, np.ndarray):
+        return jnp.linalg.cholesky(stack)
     try:
-        # Factored from the last row up, precision = U Uᵀ with U upper triangular; then L = U⁻ᵀ.
-        upper = np.linalg.cholesky(scaled[::-1, ::-1])[::-1, ::-1]
-        return spread[:, None] * scipy.linalg.solve_triangular(upper, np.eye(len(upper)), lower=False).T
+        return np.linalg.cholesky(stack)
     except np.linalg.LinAlgError:
-        return _factor_by_eigenvalues(precision)
+        factors = np.full(stack.shape, np.nan)
+        for place in np.ndindex(stack.shape[:-2]):
+            with suppress(np.linalg.LinAlgError):
+                factors[place] = np.linalg.cholesky(stack[place])
+        return factors
+
+
+def factor_of_inverse(precision: np.ndarray) -> np.ndarray:
+    """Lower-triangular L with L Lᵀ = precision⁻¹, of (..., dim, dim); each precision is made positive definite."""
+    precision = np.asarray(precision)
+    spread = natural_units(precision)
+    scaled = precision * spread[..., None, :] * spread[..., None]
+    # Factored from the last row up, precision = U Uᵀ with U upper triangular; then L = U⁻ᵀ.
+    upper = cholesky_or_nan(scaled[..., ::-1, ::-1])[..., ::-1, ::-1]
+    definite = np.isfinite(upper).all(axis=(-2, -1))
+    if definite.all():
+        return spread[..., None] * _inverse_of_upper(upper).swapaxes(-1, -2)
+    factors = np.empty_like(scaled)
+    factors[definite] = spread[definite][..., None] * np.linalg.inv(upper[definite]).swapaxes(-1, -2)
+    factors[~definite] = _factor_by_eigenvalues(precision[~definite])
+    return factors
+
+
+def _inverse_of_upper(upper: np.ndarray) -> np.ndarray:
+    if upper.ndim == 2:
+        return scipy.linalg.solve_triangular(upper, np.eye(len(upper)), lower=False, check_finite=False)
+    return np.linalg.inv(upper)  # elimination finds nothing to do below the diagonal, and does it for a whole stack
 
 
 def _factor_by_eigenvalues(precision: np.ndarray) -> np.ndarray:
@@ -47,19 +78,6 @@ def _factor_by_eigenvalues(precision: np.ndarray) -> np.ndarray:
     factor = spread[..., None] * vectors / np.sqrt(values)[..., None, :]
     lower = np.asarray(np.linalg.qr(factor.swapaxes(-1, -2), mode="r")).swapaxes(-1, -2)
     return lower * np.sign(np.diagonal(lower, axis1=-2, axis2=-1))[..., None, :]
-
-
-def factors_of_inverse(precisions: np.ndarray) -> np.ndarray:
-    """`factor_of_inverse` of a whole stack, without a turn on the host for each."""
-    spread = natural_units(precisions)
-    scaled = precisions * spread[:, None] * spread[..., None]
-    # JAX answers with NaN where a matrix is not positive definite, and goes on with the others.
-    upper = np.array(jnp.linalg.cholesky(scaled[:, ::-1, ::-1], symmetrize_input=False))[:, ::-1, ::-1]
-    definite = np.isfinite(upper).all(axis=(1, 2))
-    factors = np.empty_like(scaled)
-    factors[definite] = spread[definite][..., None] * np.linalg.inv(upper[definite]).swapaxes(1, 2)
-    factors[~definite] = _factor_by_eigenvalues(precisions[~definite])
-    return factors
 
 
 def inverse(precision: np.ndarray) -> np.ndarray:

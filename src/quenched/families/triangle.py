@@ -1,4 +1,4 @@
-"""A strictly lower triangle as one vector, and back, by reshaping alone.
+"""A strictly lower triangle as one vector, and back, by reshaping alone; or a stack of them.
 
 Row i of the triangle and row i from the end fill one row of a rectangle together. Unlike indexing with a list of
 places, this costs next to nothing forwards and backwards.
@@ -16,21 +16,23 @@ def packed_size(dim: int) -> int:
 
 
 def unpack(vector: Array, dim: int) -> Array:
-    """The (dim, dim) matrix with the vector below its diagonal and zeros elsewhere."""
-    inner = dim - 1
+    """The (..., dim, dim) matrix with the vector below its diagonal and zeros elsewhere."""
+    xp = np if isinstance(vector, np.ndarray) else jnp
+    leading, inner = vector.shape[:-1], dim - 1
     if inner == 0:
-        return jnp.zeros((1, 1), vector.dtype)
-    square = jnp.concatenate([vector[inner:], vector[::-1]]).reshape(inner, inner)
-    return jnp.pad(jnp.tril(square), ((1, 0), (0, 1)))
+        return xp.zeros((*leading, 1, 1), vector.dtype)
+    square = xp.concatenate([vector[..., inner:], vector[..., ::-1]], axis=-1).reshape(*leading, inner, inner)
+    return xp.pad(xp.tril(square), (*((0, 0) for _ in leading), (1, 0), (0, 1)))
 
 
 def pack(matrix: Array) -> Array:
-    """The entries below the diagonal, in the order that `unpack` reads."""
+    """The entries of (..., dim, dim) below the diagonal, in the order that `unpack` reads."""
     xp = np if isinstance(matrix, np.ndarray) else jnp
-    triangle = xp.tril(matrix[1:, :-1])
-    inner = triangle.shape[0]
+    leading, inner = matrix.shape[:-2], matrix.shape[-1] - 1
     if inner == 0:
-        return xp.zeros(0, matrix.dtype)
-    upper = triangle[:-1] + triangle[:-1][::-1, ::-1] if inner > 1 else triangle[:0]
+        return xp.zeros((*leading, 0), matrix.dtype)
+    triangle = xp.tril(matrix[..., 1:, :-1])
+    above = triangle[..., :-1, :]
+    folded = (above + above[..., ::-1, ::-1]).reshape(*leading, (inner - 1) * inner)
     # The last row, reversed, comes first; the folded rows follow until the triangle is full.
-    return xp.concatenate([triangle[-1][::-1], upper.reshape(-1)])[: inner * (inner + 1) // 2]
+    return xp.concatenate([triangle[..., -1, ::-1], folded], axis=-1)[..., : packed_size(inner + 1)]

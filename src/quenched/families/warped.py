@@ -26,6 +26,7 @@ from quenched.families.bends import met_by_bends, n_bends, n_terms, terms, unpac
 from quenched.families.full import Full, FullGaussian
 from quenched.families.gaussian import Family
 from quenched.families.member import Member
+from quenched.families.roles import shape
 from quenched.families.stretch import slope_moments, steepness, stretch, stretch_moments, unstretch
 from quenched.families.triangle import packed_size, unpack
 
@@ -41,15 +42,19 @@ class WarpedGaussian(Member):
     """
 
     gaussian: FullGaussian
-    skew: Array
-    spread: Array
-    bends: Array
+    skew: Array = shape()
+    spread: Array = shape()
+    bends: Array = shape()
     affine: ClassVar[bool] = False
 
     @property
     def mean(self) -> Array:  # pyright: ignore
         """The terms have mean zero each, so that the mean is that of the Gaussian."""
         return self.gaussian.mean
+
+    @property
+    def groups(self):
+        return self.gaussian.groups
 
     def transform(self, draws):
         rates = unpack(self.spread, self.dim)
@@ -140,6 +145,7 @@ class Warped(Family):
     """
 
     bend: bool | None = eqx.field(static=True, default=None)
+    affine: ClassVar[bool] = False
 
     def __check_init__(self):
         if not (self.bend is None or isinstance(self.bend, bool)):
@@ -173,9 +179,9 @@ class Warped(Family):
     def lift(self, member):
         if not isinstance(member, FullGaussian):
             return member
-        dim = member.dim
+        *leading, dim = np.shape(member.mean)
         n = n_bends(dim) if self._bends(dim) else 0
-        return WarpedGaussian(member, np.zeros(dim), np.zeros(packed_size(dim)), np.zeros(n))  # pyright: ignore
+        return WarpedGaussian(member, *(np.zeros((*leading, size)) for size in (dim, packed_size(dim), n)))
 
     def member(self, mean, precision, sizes):
         return self.lift(self.base.member(mean, precision, sizes))

@@ -8,11 +8,10 @@ import jax
 import numpy as np
 
 from quenched.draws import make
-from quenched.fitting import options
 from quenched.objective import Objective
 from quenched.problem import make_problem
 from quenched.result import Fit, Origin
-from quenched.targets import Target
+from quenched.targets import Target, read_target
 
 _SAME = 1e-6  # nats, relative to the size of the bound
 
@@ -25,10 +24,10 @@ def attach(fit: Fit, log_density: Callable[..., Any] | Target, data: Any = None)
     ValueError
         When the bound is not what it was: the log density or the data are not those of the fit.
     """
-    target = options.read_target(log_density)
+    target = read_target(log_density)
     settings = fit.settings
     with jax.enable_x64(True):
-        problem = make_problem(target, fit.space, data, own_hyper(fit, target), None)
+        problem = make_problem(target, fit.space, data, own_hyper(fit, target))
         known = fit.hyper if isinstance(fit.hyper, dict) else {}
         hyper = problem.hyper._replace(**{name: np.asarray(known[name]) for name in target.reports if name in known})
         groups = settings["groups"]

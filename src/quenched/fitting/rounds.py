@@ -13,10 +13,11 @@ import numpy as np
 from quenched.draws import Draws
 from quenched.families import Member
 from quenched.fitting.alone import Alone
-from quenched.fitting.blame import blame_flight
+from quenched.fitting.blame import blame_flight, blame_start
 from quenched.fitting.drive import CHECK_BATCH, Costs, Driver, Entries, Record, Summit
 from quenched.fitting.lanes import Lanes
 from quenched.fitting.monitor import check, clear, too_few
+from quenched.fitting.newton import Mode, Search
 from quenched.fitting.optima import around, distinct
 from quenched.fitting.progress import Watcher
 from quenched.fitting.rows import put, repeated, rows
@@ -115,13 +116,24 @@ class Run:
             self.reached.code[self.reached.code == Code.MAX_SECONDS] = Code.INTERRUPTED
         return self.fits()
 
-    def judge(self, given: Entries, code: Code = Code.GIVEN, note: str = "") -> Fits:
-        """A posterior as it is: its bound, and the check."""
-        judged = self.alone.judge(given, self.settings.draws)
-        self.costs.add(given.index, 0, 1)
-        self._keep(given.index, given.posterior, judged.hyper, judged.bound, code, self.settings.draws)
-        self._check(given.index)
-        self.notes.update({int(place): note for place in given.index if note})
+    def mode(self, search: Search) -> tuple[Mode | None, str]:
+        """The mode next to the start of the one problem there is, or why there is none."""
+        index, hyper = np.zeros(1, int), repeated(self.batch.problem.hyper, 1)
+        at = self.alone.expand(index, self.points, hyper)
+        if not at.sound[0]:
+            return None, blame_start(self.batch.problem, self.points[0], float(at.value[0]), at.gradient[0])
+        if not at.finite[0]:
+            return None, "start: the second derivatives of the log density are not finite there; start elsewhere."
+        return rows(self.alone.modes(index, at, hyper, search)[1], 0), ""
+
+    def judge(self, posterior: Member, hyper: Hyper, code: Code = Code.GIVEN, note: str = "") -> Fits:
+        """Posteriors as they are, in rows: their bounds at the best precisions, and the check."""
+        index = np.arange(self.batch.n)
+        judged = self.alone.judge(Entries(index, posterior, hyper, self.reached.bound), self.settings.draws)
+        self.costs.add(index, 0, 1)
+        self._keep(index, posterior, judged.hyper, judged.bound, code, self.settings.draws)
+        self._check(index)
+        self.notes.update({int(place): note for place in index if note})
         return self.fits()
 
     def _fit(self, index: np.ndarray, given: Entries | None, final: bool) -> np.ndarray:

@@ -40,7 +40,7 @@ class Rows(NamedTuple):
     def as_blocks(self) -> BlocksGaussian:
         """One Gaussian over the latent variables of all rows, with a block for each."""
         n_rows, q = self.means.shape
-        scales = [factor_of_inverse(precision) for precision in self.precisions]
+        scales = factor_of_inverse(self.precisions)
         return Blocks([q] * n_rows).with_scales(self.means.reshape(-1), scales, (n_rows * q,))
 
 

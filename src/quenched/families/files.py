@@ -1,0 +1,85 @@
+"""A member as JSON and a list of arrays, and back, whatever its kind.
+
+The text names the kind and, for every field, what is there: the shape of an array, another member, several of them, or
+the value itself where the field is static. The arrays follow in the order of the text.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from quenched.families.member import Member
+from quenched.families.registry import member_kinds
+
+
+def write_member(member: Member) -> tuple[dict[str, Any], list[np.ndarray]]:
+    """What `read_member` reads: JSON, and the arrays in double precision."""
+    arrays: list[np.ndarray] = []
+    return _write(member, arrays), arrays
+
+
+def read_member(text: dict[str, Any], arrays: list[np.ndarray]) -> Member:
+    """The member that was written, in NumPy.
+
+    Raises
+    ------
+    ValueError
+        When its kind is not known, or the arrays are not those that the text speaks of.
+    """
+    left = iter(arrays)
+    member = _read(text, left, "member")
+    spare = len(list(left))
+    if spare:
+        raise ValueError(f"{text['kind']}: {len(arrays)} arrays were given; it has {len(arrays) - spare}.")
+    return member
+
+
+def _write(value: Any, arrays: list[np.ndarray]) -> Any:
+    if isinstance(value, tuple):
+        return [_write(part, arrays) for part in value]
+    if not isinstance(value, Member):
+        arrays.append(np.asarray(value, np.float64))
+        return {"shape": list(arrays[-1].shape)}
+    kind = type(value).__name__
+    if member_kinds.get(kind) is not type(value):
+        raise ValueError(f"{kind} is not a registered kind of member; known are {', '.join(member_kinds)}.")
+    fields = {}
+    for field in dataclasses.fields(value):
+        content = getattr(value, field.name)
+        fields[field.name] = content if field.metadata.get("static") else _write(content, arrays)
+    return {"kind": kind, "fields": fields}
+
+
+def _read(text: Any, arrays: Iterator[np.ndarray], name: str) -> Any:
+    if isinstance(text, list):
+        return tuple(_read(part, arrays, f"{name}[{index}]") for index, part in enumerate(text))
+    if "shape" in text:
+        return _next_array(arrays, tuple(text["shape"]), name)
+    kind, fields = text["kind"], text["fields"]
+    if kind not in member_kinds:
+        raise ValueError(f"{kind!r} is not a known kind of member; known are {', '.join(member_kinds)}.")
+    known = dataclasses.fields(member_kinds[kind])
+    if sorted(fields) != sorted(field.name for field in known):
+        raise ValueError(f"{kind} has the fields {', '.join(field.name for field in known)}, not {', '.join(fields)}.")
+    found = {}
+    for field in known:
+        content = fields[field.name]
+        static = field.metadata.get("static")
+        found[field.name] = _frozen(content) if static else _read(content, arrays, f"{kind}.{field.name}")
+    return member_kinds[kind](**found)
+
+
+def _next_array(arrays: Iterator[np.ndarray], shape: tuple[int, ...], name: str) -> np.ndarray:
+    array = next(arrays, None)
+    if array is None:
+        raise ValueError(f"{name}: its array is missing.")
+    if np.shape(array) != shape:
+        raise ValueError(f"{name}: its array has shape {np.shape(array)}; it should have {shape}.")
+    return np.asarray(array, np.float64)
+
+
+def _frozen(content: Any) -> Any:
+    """JSON has no tuples; static fields have nothing else, as they must have a hash."""
+    return tuple(_frozen(part) for part in content) if isinstance(content, list) else content

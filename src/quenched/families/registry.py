@@ -1,0 +1,17 @@
+"""Every family that has a name, and every kind of member: a new one has its line here."""
+
+from quenched.families.blocks import BlocksGaussian
+from quenched.families.diagonal import Diagonal, DiagonalGaussian
+from quenched.families.full import Full, FullGaussian
+from quenched.families.gaussian import Family
+from quenched.families.member import Member
+from quenched.families.warped import Warped, WarpedGaussian
+
+families: dict[str, Family] = {"full": Full(), "diagonal": Diagonal(), "warped": Warped()}  # as in `family=...`
+
+member_kinds: dict[str, type[Member]] = {  # as files call them
+    "FullGaussian": FullGaussian,
+    "DiagonalGaussian": DiagonalGaussian,
+    "BlocksGaussian": BlocksGaussian,
+    "WarpedGaussian": WarpedGaussian,
+}
