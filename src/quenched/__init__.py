@@ -4,12 +4,12 @@ from quenched.baselines import laplace
 from quenched.calibration import Calibration, calibrate
 from quenched.draws import Draws, antithetic, iid, matched, sobol
 from quenched.families import Blocks, Warped
-from quenched.fitting import Alternating, Joint, fit, fit_many
+from quenched.fitting import Alternating, Joint, assess, fit, fit_many
 from quenched.outcome import Status
 from quenched.result import Fit, FitError
 from quenched.results import Fits
 from quenched.storage import load
-from quenched.targets import from_value_and_grad, regression, with_gaussian_prior
+from quenched.targets import Model, from_value_and_grad, regression, with_gaussian_prior
 from quenched.transforms import interval, ordered, positive, real, simplex
 
 __version__ = "0.1.0"
@@ -23,9 +23,11 @@ __all__ = [
     "FitError",
     "Fits",
     "Joint",
+    "Model",
     "Status",
     "Warped",
     "antithetic",
+    "assess",
     "calibrate",
     "fit",
     "fit_many",

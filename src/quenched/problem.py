@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -113,6 +113,22 @@ def _unraveled(like: Any, free: np.ndarray) -> Any:
     return jax.tree.unflatten(structure, cut)
 
 
+class Rows(NamedTuple):
+    """The data of many problems: along the first axis what each has for itself, and what all share."""
+
+    own: Any
+    shared: Any = None
+
+    @property
+    def one(self) -> Any:
+        """What the log density of one problem is given: its own data, or (shared, own)."""
+        return self.own if self.shared is None else (self.shared, self.own)
+
+    def take(self, places: Any) -> "Rows":
+        """Those of some problems."""
+        return Rows(jax.tree.map(lambda leaf: leaf[places], self.own), self.shared)
+
+
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Problems of one kind and shape that differ in their data.
@@ -122,25 +138,22 @@ class Batch:
     problem
         One of them, which stands for all.
     data
-        Of all, along the first axis; None for a batch of one, whose data the problem has.
+        Of all; None for a batch of one, whose data the problem has.
     n
         How many.
     """
 
     problem: Problem
-    data: Any
+    data: Rows | None
     n: int
 
     def one(self, index: int) -> Problem:
         """The problem at a place."""
-        if self.data is None:
-            return self.problem
-        return replace(self.problem, data=jax.tree.map(lambda leaf: leaf[index], self.data))
+        return self.problem if self.data is None else replace(self.problem, data=self.data.take(index).one)
 
     def some(self, places: np.ndarray) -> "Batch":
         """The problems at some places."""
-        data = None if self.data is None else jax.tree.map(lambda leaf: leaf[places], self.data)
-        return Batch(self.problem, data, len(places))
+        return Batch(self.problem, None if self.data is None else self.data.take(places), len(places))
 
 
 def make_problem(target: Target, space: Space, data: Any, hyper: Any, execution: Execution = Here()) -> Problem:
@@ -158,11 +171,10 @@ def make_problem(target: Target, space: Space, data: Any, hyper: Any, execution:
     return Problem(target, space, form, data, start, hyper, execution, programs, function)
 
 
-def make_batch(target: Target, space: Space, rows: Any, hyper: Any, n: int, execution: Execution) -> Batch:
-    """Many problems, with their data along the first axis."""
-    everything = make_problem(target, space, rows, hyper, execution)
-    first = jax.tree.map(lambda leaf: leaf[0], everything.data)
-    return Batch(replace(everything, data=first), everything.data, n)
+def make_batch(target: Target, space: Space, rows: Rows, hyper: Any, n: int, execution: Execution) -> Batch:
+    """Many problems, put together."""
+    rows = Rows(*jax.tree.map(_promote, tuple(rows)))
+    return Batch(make_problem(target, space, rows.take(0).one, hyper, execution), rows, n)
 
 
 def host_function(target: Target, space: Space) -> Callable[[np.ndarray, Any], tuple[float, np.ndarray]]:

@@ -290,7 +290,7 @@ def test_data_that_cannot_be_problems_are_refused(data, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": qd.Alternating()}, "many fits are raised with quenched.Joint"),
+        ({"method": "joint"}, "method='joint' is not a method"),
         ({"own_starts": True}, "start: with own_starts=True each of the 3 problems needs its own"),
         ({"tolerence": 1.0}, "tolerence: fit_many has no such option; did you mean tolerance?"),
         ({"draws": 2}, "draws=2: matched draws come in pairs"),

@@ -140,7 +140,7 @@ def test_traced_chunked_and_host_agree(name, monkeypatch):
     options = {"data": problem.data, "transforms": problem.transforms, "draws": 24, "progress": False}
     sizes = []
     remember_sizes(monkeypatch, sizes)
-    monkeypatch.setattr("quenched.problem.points_that_fit", lambda *arguments: 5)  # whenever there is a limit
+    monkeypatch.setattr("quenched.execute.execution.points_that_fit", lambda *arguments: 5)  # whenever there is a limit
     fits = {}
     for executor, prepare in registry.EXECUTORS.items():
         target, extra = prepare(problem.log_density)

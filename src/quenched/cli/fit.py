@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from quenched.cli.misuse import Misuse, blame
 
 if TYPE_CHECKING:
-    from quenched.cli.model import Model
+    from quenched.cli.model import ModelFile
     from quenched.result import Fit
+    from quenched.targets import Model
 
 _DESCRIPTION = """\
 Fit the log density that a Python file defines. The file gives
@@ -57,38 +58,34 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Fit, print, save, report."""
-    from quenched.cli.model import read_model
+    from quenched.cli.model import read_model_file
 
-    model = read_model(options.model)
-    result_path = options.out / f"{model.label}.npz"
+    file = read_model_file(options.model)
+    result_path = options.out / f"{file.label}.npz"
     _make_folder(options.out)
-    start = _saved(model, result_path) if options.resume else model.start
+    model = _continued(file, result_path) if options.resume else file.model
     if not options.quiet:
-        print(f"Fitting {model.name} of {model.path}\n", flush=True)
-    fit = _fit(model, start, options, result_path)
+        print(f"Fitting {model.name} of {file.path}\n", flush=True)
+    fit = _fit(model, file.path, options, result_path)
     if not fit.history:
         print(f"quenched: {fit.verdict}\nNothing was reached, so nothing was saved.", file=sys.stderr)
         return 1
     if fit.converged and not options.no_diagnosis:
         fit.diagnose(progress=not options.quiet)
     _print(fit, options.quiet)
-    _keep(fit, model, result_path)
+    _keep(fit, file.label, result_path)
     if fit.status == "interrupted":
         return 130
     return 0 if fit.converged else 1
 
 
-def _fit(model: "Model", start: Any, options: argparse.Namespace, checkpoint: Path) -> "Fit":
+def _fit(model: "Model", path: Path, options: argparse.Namespace, checkpoint: Path) -> "Fit":
     from quenched.families import Blocks
     from quenched.fitting import Alternating, Joint, fit
 
     try:
         return fit(
-            model.log_density,
-            start,
-            data=model.data,
-            transforms=None if options.resume else model.transforms,
-            hyper=None if options.resume else model.hyper,
+            model,
             family=Blocks() if options.family == "blocks" else options.family,
             draws=options.draws,
             method=Alternating() if options.method == "alternating" else Joint(),
@@ -102,14 +99,14 @@ def _fit(model: "Model", start: Any, options: argparse.Namespace, checkpoint: Pa
             progress=not options.quiet,
         )
     except Exception as error:
-        where = blame(error, model.path)
+        where = blame(error, path)
         if where is None and not isinstance(error, (ValueError, OSError)):
             raise  # a fault of ours: the traceback is what helps
         raise Misuse(where or str(error)) from error
 
 
-def _saved(model: "Model", path: Path) -> "Fit":
-    """The earlier result, in the space of the model as it is now."""
+def _continued(file: "ModelFile", path: Path) -> "Model":
+    """The model, beginning at the earlier result, in the space of the model as it is now."""
     from dataclasses import replace
 
     from quenched.storage import load
@@ -119,16 +116,16 @@ def _saved(model: "Model", path: Path) -> "Fit":
         raise Misuse(f"--resume: {path} does not exist; run without --resume first.")
     try:
         saved = load(path)
-        space, _ = describe_space(model.start, model.transforms)
+        space, _ = describe_space(file.model.start, file.model.transforms)
     except ValueError as error:
         raise Misuse(str(error)) from error
     describe = lambda leaves: [(leaf.name, leaf.shape, leaf.transform) for leaf in leaves]
     if describe(saved.space.leaves) != describe(space.leaves):
         raise Misuse(
-            f"--resume: {path} holds other parameters than {model.path} now defines "
+            f"--resume: {path} holds other parameters than {file.path} now defines "
             f"({_shapes(saved.space.leaves)} against {_shapes(space.leaves)}); run without --resume."
         )
-    return replace(saved, space=space)
+    return replace(file.model, start=replace(saved, space=space), transforms=None, hyper=None)
 
 
 def _shapes(leaves: Any) -> str:
@@ -146,13 +143,13 @@ def _print(fit: "Fit", quiet: bool) -> None:
         print_summary(fit, Console(), fit.diagnosis)
 
 
-def _keep(fit: "Fit", model: "Model", path: Path) -> None:
+def _keep(fit: "Fit", label: str, path: Path) -> None:
     """Save and describe what was reached."""
     from quenched.report import write_report
 
     try:
         fit.save(path)
-        report = write_report(fit, path.with_name(f"{model.label}.html"), title=model.label)
+        report = write_report(fit, path.with_name(f"{label}.html"), title=label)
     except OSError as error:
         raise Misuse(f"--out {path.parent}: {error}") from error
     print(f"\nresult  {path}\nreport  {report}")

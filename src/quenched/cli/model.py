@@ -3,14 +3,13 @@
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from quenched.cli.misuse import Misuse, blame
-from quenched.targets import Target
+from quenched.targets import Model, Target
 
 _EXAMPLES = {
     "log_density": "def log_density(parameters):\n        return -0.5 * jnp.sum(parameters**2)",
@@ -20,25 +19,19 @@ _EXAMPLES = {
 }
 
 
-@dataclass(frozen=True)
-class Model:
-    """What a model file says."""
+class ModelFile(NamedTuple):
+    """A model, and the file it was read from."""
 
     path: Path
-    name: str  # of the log density
-    log_density: Any
-    start: Any
-    transforms: Any = None
-    data: Any = None
-    hyper: Any = None
+    model: Model
 
     @property
     def label(self) -> str:
         """Of the files a fit writes."""
-        return self.path.stem if self.name == "log_density" else f"{self.path.stem}-{self.name}"
+        return self.path.stem if self.model.name == "log_density" else f"{self.path.stem}-{self.model.name}"
 
 
-def read_model(reference: str) -> Model:
+def read_model_file(reference: str) -> ModelFile:
     """Run the file named by `MODEL.py` or `MODEL.py:name` and collect what it defines.
 
     Raises
@@ -54,7 +47,10 @@ def read_model(reference: str) -> Model:
     if not hasattr(module, "start"):
         raise Misuse(f"{path} defines no `start`, where the fit begins. {_add('start')}")
     optional = {key: getattr(module, key, None) for key in ("transforms", "data", "hyper")}
-    return _match_arguments(Model(path, name, getattr(module, name), module.start, **optional))
+    found = getattr(module, name)
+    if not callable(found) and not isinstance(found, Target):
+        raise Misuse(f"{path}: `{name}` is {found!r}; a log density is a function of the parameters.")
+    return ModelFile(path, _match_arguments(Model(found, module.start, name=name, **optional), path))
 
 
 def _add(missing: str) -> str:
@@ -99,21 +95,20 @@ def _others(module: ModuleType, path: Path) -> str:
     return f" (it has {', '.join(own)}; to fit {own[0]}, write {path}:{own[0]})" if own else ""
 
 
-def _match_arguments(model: Model) -> Model:
+def _match_arguments(model: Model, path: Path) -> Model:
     """See to it that the log density can be called with what the file gives."""
-    target = model.log_density
-    if isinstance(target, Target) and target.data is not None:
+    target = model.target
+    if target.data is not None:
         return replace(model, data=None)  # a regression brings its own
-    function: Callable[..., Any] = target.function if isinstance(target, Target) else target
     try:
-        parameters = inspect.signature(function).parameters
+        parameters = inspect.signature(target.function).parameters
     except (TypeError, ValueError):
         return model  # not a Python function: nothing to see
     if model.data is not None and not _takes_data(parameters):
         model = replace(model, data=None)  # the function closes over it
     if model.data is None and "data" in parameters and parameters["data"].default is inspect.Parameter.empty:
-        raise Misuse(f"{model.name} takes `data`, but {model.path} defines none. {_add('data')}")
-    _try_call(model, function)
+        raise Misuse(f"{model.name} takes `data`, but {path} defines none. {_add('data')}")
+    _try_call(model, path)
     return model
 
 
@@ -125,8 +120,8 @@ def _takes_data(parameters: Any) -> bool:
     return starred or any(p.name != "hyper" for p in positional[1:])
 
 
-def _try_call(model: Model, function: Callable[..., Any]) -> None:
-    signature = inspect.signature(function)
+def _try_call(model: Model, path: Path) -> None:
+    signature = inspect.signature(model.target.function)
     named = {name for name, p in signature.parameters.items() if p.kind is p.KEYWORD_ONLY}
     given = [name for name in ("data", "hyper") if getattr(model, name) is not None]
     positional = ["parameters", *(name for name in given if name not in named)]
@@ -134,6 +129,6 @@ def _try_call(model: Model, function: Callable[..., Any]) -> None:
         signature.bind(*positional, **{name: name for name in given if name in named})
     except TypeError as error:
         raise Misuse(
-            f"{model.name}{signature} in {model.path} cannot be called as "
+            f"{model.name}{signature} in {path} cannot be called as "
             f"{model.name}({', '.join(['parameters', *given])}): {error}."
         ) from error

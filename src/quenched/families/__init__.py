@@ -3,7 +3,7 @@
 from quenched.families.blocks import Blocks, BlocksGaussian
 from quenched.families.diagonal import Diagonal, DiagonalGaussian
 from quenched.families.files import read_member, write_member
-from quenched.families.full import Full, FullGaussian
+from quenched.families.full import Full, FullGaussian, from_scale
 from quenched.families.gaussian import Family, Gaussian
 from quenched.families.member import LOG_TWO_PI, Groups, Member, ask
 from quenched.families.precision import NewtonSolver, cholesky_or_nan, factor_of_inverse, inverse, positive_definite
@@ -31,6 +31,7 @@ __all__ = [
     "cholesky_or_nan",
     "factor_of_inverse",
     "families",
+    "from_scale",
     "inverse",
     "member_kinds",
     "positive_definite",

@@ -62,6 +62,10 @@ class BlocksGaussian(Gaussian):
         order = np.concatenate([np.array(places).ravel() for places in self.places])
         return joined[..., np.argsort(order)]
 
+    @property
+    def family(self):
+        return Blocks([len(block) for block in sorted(self.groups)])
+
     def transform(self, draws):
         pieces = self._gather(draws)
         moved = [

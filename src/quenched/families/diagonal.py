@@ -25,6 +25,10 @@ class DiagonalGaussian(Gaussian):
     def scale(self) -> Array:
         return jnp.diag(jnp.exp(self.log_sd))
 
+    @property
+    def family(self):
+        return Diagonal()
+
     def transform(self, draws):
         return self.mean + jnp.exp(self.log_sd) * draws
 

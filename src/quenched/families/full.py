@@ -31,6 +31,10 @@ class FullGaussian(Gaussian):
     def scale(self) -> Array:
         return unpack(self.lower, self.dim) + jnp.diag(jnp.exp(self.log_diagonal))
 
+    @property
+    def family(self):
+        return Full()
+
     def transform(self, draws):
         return self.mean + draws @ self.scale.T
 

@@ -6,7 +6,7 @@ family, whose numbers begin at zero. Zero stands for the identity map.
 
 from abc import abstractmethod
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 import equinox as eqx
 import jax
@@ -39,6 +39,11 @@ class Member(eqx.Module):
     @abstractmethod
     def groups(self) -> Groups:
         """The sets of coordinates whose correlations among themselves it keeps; None if it keeps all."""
+
+    @property
+    @abstractmethod
+    def family(self) -> Any:
+        """The family that it is a member of."""
 
     @abstractmethod
     def transform(self, draws: Array) -> Array:

@@ -42,5 +42,7 @@ def _role(member: eqx.Module, path: tuple[Any, ...]) -> Role:
             node = node[key.idx]
     if role is None:
         name = jax.tree_util.keystr(path)
-        raise TypeError(f"{type(member).__name__}{name} declares no role; use location(), spread(), correlation() or shape().")
+        raise TypeError(
+            f"{type(member).__name__}{name} declares no role; use location(), spread(), correlation() or shape()."
+        )
     return role

@@ -56,6 +56,10 @@ class WarpedGaussian(Member):
     def groups(self):
         return self.gaussian.groups
 
+    @property
+    def family(self):
+        return Warped(bend=self.bends.shape[-1] > 0 or self.dim == 1)
+
     def transform(self, draws):
         rates = unpack(self.spread, self.dim)
         stretched, _ = stretch(draws, self.skew)

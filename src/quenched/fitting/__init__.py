@@ -2,7 +2,7 @@
 
 from quenched.fitting.ascent import Ascent, Limits, ascend
 from quenched.fitting.attachment import attach
-from quenched.fitting.fit import Asked, fit, fit_from, fit_many, ready, told
+from quenched.fitting.fit import Asked, assess, fit, fit_from, fit_many, ready, told
 from quenched.fitting.method import Alternating, Joint, Method
 from quenched.fitting.newton import Expander, Mode, Search
 from quenched.fitting.options import positive_number, whole_number, with_hints
@@ -21,6 +21,7 @@ __all__ = [
     "Search",
     "Watcher",
     "ascend",
+    "assess",
     "attach",
     "fit",
     "fit_from",

@@ -81,7 +81,7 @@ class Alone(Driver):
 
             def tell(*reached) -> None:
                 if record is not None:
-                    count()  # noqa: B023
+                    count()
                     record(problem, *reached)  # noqa: B023
 
             ascents.append(method.run(objective, base, level, self.watch, tell))
@@ -93,7 +93,10 @@ class Alone(Driver):
 
     def log_ratios(self, entries, z):
         return np.stack(
-            [log_ratios(self.batch.one(problem), posterior, hyper, z) for problem, posterior, hyper in self._each(entries)]
+            [
+                log_ratios(self.batch.one(problem), posterior, hyper, z)
+                for problem, posterior, hyper in self._each(entries)
+            ]
         )
 
     def _each(self, entries: Entries):

@@ -25,6 +25,7 @@ LOOK_BACK = 10  # turns whose bounds are remembered
 _SHORTEST = 20  # turns that an ascent with a rival is given unless it is hopeless
 _FEW_TURNS = 6  # more than a line search usually rejects in a row
 FAR_FROM_FLAT = 0.1  # nats that half the squared gradient may promise where a bound is called level
+_LBFGS = LBFGS()
 _MOVED = 0.5  # standard deviations from the origin of the coordinates, beyond which they are renewed
 
 
@@ -85,7 +86,7 @@ class Climb(NamedTuple):
 class Climber:
     """The machine: ascends in whitened coordinates, and renews them when it has moved far."""
 
-    minimiser: Minimiser = LBFGS()
+    minimiser: Minimiser = _LBFGS
 
     def begin(self, origin: Coordinates, hyper: Hyper, moves: Array | None = None, rival: Array | float = -np.inf):
         """At the origin of some coordinates."""
@@ -159,15 +160,15 @@ def _judged(climb: Climb, limits: Limits, noise: Array | float) -> Array:
     rose = bound - climb.recent[-1 - _FEW_TURNS]
     level = (rose < limits.level) & (0.5 * steepness**2 <= FAR_FROM_FLAT)
     top = at_the_top(bound, steepness, climb.state.stalled, limits.gradient_tolerance, noise) | level
-    lost = limits.has_rival & gives_up(climb.count, bound, climb.recent[0], climb.rival, climb.coordinates.reference.dim)
+    lost = limits.has_rival & gives_up(
+        climb.count, bound, climb.recent[0], climb.rival, climb.coordinates.reference.dim
+    )
     code = xp.where(climb.state.stalled, Code.NO_ASCENT, Code.RUNNING)
     code = xp.where(~climb.state.stalled & ((climb.count >= limits.max_evaluations) | lost), Code.MAX_EVALUATIONS, code)
     return xp.where(xp.isfinite(bound), xp.where(top, Code.CONVERGED, code), Code.NOT_FINITE)
 
 
-def at_the_top(
-    bound: Array, steepness: Array, stalled: Array, tolerance: Array | float, noise: Array | float
-) -> Array:
+def at_the_top(bound: Array, steepness: Array, stalled: Array, tolerance: Array | float, noise: Array | float) -> Array:
     """Whether there is nothing left to gain."""
     xp = namespace(bound)
     # A gradient cannot be made smaller than the square root of the function's rounding error.

@@ -37,7 +37,6 @@ class Entries(NamedTuple):
     factor: np.ndarray | None = None  # of the target's covariance, where the family cannot hold its correlations
     known: list[Totals | None] | None = None  # totals of each on the draws, where they have been taken
 
-
     def some(self, places: np.ndarray) -> "Entries":
         """Those at some places; `factor` goes."""
         index, posterior, hyper, bound = rows((self.index, self.posterior, self.hyper, self.bound), places)

@@ -24,11 +24,13 @@ from quenched.fitting.rows import repeated
 from quenched.fitting.settings import Settings
 from quenched.fitting.threads import quiet_blas
 from quenched.outcome import Status
-from quenched.problem import Batch, make_batch, make_problem
+from quenched.problem import Batch, Rows, make_batch, make_problem
 from quenched.result import Fit, FitError
 from quenched.results import Fits
 from quenched.targets import Model, Target, read_model
 from quenched.transforms import Space, describe_space
+
+_JOINT = Joint()
 
 
 @options.with_hints
@@ -192,17 +194,62 @@ def fit_many(
     model = read_model(log_density, start, transforms=transforms, data=data, hyper=hyper)
     asked = Asked(family, draws, method, seed, max_draws, tolerance, 1, check, memory, None)
     rows, n = read_data(model.data)
+    faults = faults_in(rows, n)
     with ready(model, progress, max_seconds, many=True) as watch:
         space, points = read_starts(model.start, model.transforms, n, own_starts)
-        run = asked.run(model, space, points, watch, rows=rows)
-        for place, why in faults_in(rows, n).items():
+        run = asked.run(model, space, points, watch, rows=Rows(rows))
+        for place, why in faults.items():
             run.refuse(place, why)
         fits = run.fit()
     _tell_of_many(fits, throw)
     return fits
 
 
-def fit_from(posterior: Member, log_density: Any, start: Any, *, rows: Any = None, **asked: Any) -> Fits:
+@options.with_hints
+def assess(
+    log_density: Callable[..., Any] | Target | Model,
+    posterior: Any,
+    start: Any = None,
+    *,
+    data: Any = None,
+    transforms: Any = None,
+    hyper: Any = None,
+    draws: int | Draws | None = None,
+    seed: int = 0,
+    check: int | None = None,
+    throw: bool = True,
+    progress: bool = True,
+) -> Fit:
+    """Judge a posterior that came from elsewhere: its bound, the check on fresh draws, and the verdict.
+
+    Nothing is raised: the answer is a `Fit` with the status "given", which can be diagnosed, saved, compared by its
+    bound, and resumed with `fit`.
+
+    Parameters
+    ----------
+    log_density, start, data, transforms, hyper, draws, seed, check, throw, progress
+        As in `fit`; of `start` only names and shapes matter. Precisions that are learned take their best values.
+    posterior
+        (mean, covariance) of the raveled parameters on the real line; or a `Fit`, or its `posterior`.
+
+    Raises
+    ------
+    ValueError
+        For misuse, before anything is computed.
+    FitError
+        When the log density is not finite under the posterior.
+    """
+    model = read_model(log_density, start, transforms=transforms, data=data, hyper=hyper)
+    with ready(model, progress, None) as watch:
+        space, point = describe_space(model.start, model.transforms)
+        member, family = options.read_posterior(posterior, space.dim)
+        asked = Asked(family=family, draws=draws, seed=seed, check=check, grows=False, called="given")
+        run = asked.run(model, space, point, watch)
+        fits = run.judge(*repeated((member, run.batch.problem.hyper), 1))
+    return told(fits[0], throw)
+
+
+def fit_from(posterior: Member, log_density: Any, start: Any, *, rows: Rows | None = None, **asked: Any) -> Fits:
     """Fits that begin at given posteriors, whatever a search would find: one, or with `rows` of data one for each.
 
     `asked` are the options of `fit`, and progress is not shown. Nothing is raised when the numbers go wrong.
@@ -223,7 +270,7 @@ class Asked:
 
     family: Any = "full"
     draws: Any = None
-    method: Any = Joint()
+    method: Any = _JOINT
     seed: Any = 0
     max_draws: Any = None
     tolerance: Any = None
@@ -235,7 +282,14 @@ class Asked:
     called: str | None = None  # what the settings call the method
 
     def run(
-        self, model: Model, space: Space, points: np.ndarray, watch: Watcher, *, rows: Any = None, resumed: Any = None
+        self,
+        model: Model,
+        space: Space,
+        points: np.ndarray,
+        watch: Watcher,
+        *,
+        rows: Rows | None = None,
+        resumed: Any = None,
     ) -> Run:
         """A run of these options: everything is read before anything is computed."""
         family, method = options.read_family(self.family), options.read_method(self.method)
@@ -273,7 +327,7 @@ class Asked:
             left = None if memory is None else memory - _working_bytes(first.n, space.dim, coupled)
             batch = Batch(make_problem(model.target, space, model.data, model.hyper, Here(left)), None, 1)
             return Run(settings, batch, points[None], watch)
-        n = len(jax.tree.leaves(rows)[0])
+        n = len(jax.tree.leaves(rows.own)[0])
         batch = make_batch(model.target, space, rows, model.hyper, n, Here(memory))
         return Run(settings, batch, points if points.ndim == 2 else np.repeat(points[None], n, axis=0), watch)
 
@@ -353,5 +407,3 @@ def _tell_of_many(fits: Fits, throw: bool) -> None:
     if throw:
         raise FitError(words, fits[first], fits)
     warnings.warn(f"{words} (fits.failed tells which)", stacklevel=4)
-
-

@@ -26,6 +26,7 @@ from quenched.fitting.newton import Expansion, Mode, Newton, NewtonMachine, Sear
 from quenched.fitting.rows import Widths, put, rows, take, where
 from quenched.objective import Coordinates, log_q, read
 from quenched.outcome import Code
+from quenched.problem import Rows
 from quenched.targets import Form, Hyper
 
 _TURNS = 4  # between two looks at which lanes have finished
@@ -37,6 +38,7 @@ _VECTORS = 50  # as long as the posterior has numbers
 _HEAVY = 2**20  # bytes at a time that make a problem a heavy one
 _NARROW, _WIDEST = 32, 128  # lanes
 _MEMORY = 2**28  # bytes for evaluating the target, unless told otherwise
+_EACH: Any = Rows(own=0, shared=None)  # axes along which data are mapped
 
 
 class Machines(Protocol):
@@ -126,20 +128,20 @@ def drive(
     context: Any,
     index: np.ndarray,
     inputs: Any,
-    data: Any,
+    data: Rows,
     widths: Widths,
     stop: Callable[[int], bool],
 ) -> Done:
     """Carry every entry to the end of its machine.
 
-    `inputs` are rows in the order of `index`, which names the problem of each; `data` are rows of all problems there are,
-    on the device. `stop` is told how many have ended, and may call the work off.
+    `inputs` are rows in the order of `index`, which names the problem of each; `data` are those of all problems
+    there are, on the device. `stop` is told how many have ended, and may call the work off.
     """
     n = len(index)
     begun, ended = np.zeros(n, bool), np.zeros(n, bool)
 
-    def enter(slots: np.ndarray, alive: np.ndarray) -> tuple[Carried, Any]:
-        own = take(data, jnp.asarray(index[slots]))
+    def enter(slots: np.ndarray, alive: np.ndarray) -> tuple[Carried, Rows]:
+        own = _of(data, index[slots])
         lanes = _begin(machines, rows(inputs, slots), context)
         begun[slots[alive]] = True
         return lanes._replace(running=lanes.running & alive), own
@@ -177,8 +179,12 @@ def drive(
             keep = np.flatnonzero(alive)
             keep = np.concatenate([keep, np.flatnonzero(~alive)[: width - len(keep)]])
             slots, alive = slots[keep], alive[keep]
-            lanes, own = take((lanes, own), jnp.asarray(keep))
+            lanes, own = take(lanes, jnp.asarray(keep)), _of(own, keep)
     return Done(reports, begun, ended)
+
+
+def _of(data: Rows, places: np.ndarray) -> Rows:
+    return data._replace(own=take(data.own, jnp.asarray(places)))
 
 
 @partial(jax.jit, static_argnums=0)
@@ -190,7 +196,7 @@ def _begin(machines: Machines, inputs: Any, context: Any) -> Carried:
 
 
 @compiled(static_argnums=0, donate_argnums=1)
-def _advance(machines: Machines, lanes: Carried, data: Any, context: Any) -> Carried:
+def _advance(machines: Machines, lanes: Carried, data: Rows, context: Any) -> Carried:
     """A few turns of all lanes."""
 
     def unfinished(carry):
@@ -205,7 +211,7 @@ def _advance(machines: Machines, lanes: Carried, data: Any, context: Any) -> Car
         # Only few turns need it: it has a branch of its own.
         due = state.due & running
         state = jax.lax.cond(due.any(), amended, lambda state, due: state, state, due)
-        ahead = jax.vmap(lambda one, own: machines.turn(one, own, context))(state, data)
+        ahead = jax.vmap(lambda one, own: machines.turn(one, own.one, context), (0, _EACH))(state, data)
         ahead = where(running, ahead, state)
         return Carried(ahead, running & jax.vmap(lambda one: one.running)(ahead)), turns + 1
 
@@ -317,7 +323,12 @@ class Lanes(Driver):
             self.watch.say(f"{doing}: {n_ended} of {len(index)} problems")
             return self.stopped
 
-        return drive(machines, context, index, inputs, self.batch.data, self.widths, stop)
+        return drive(machines, context, index, inputs, self._data, self.widths, stop)
+
+    @property
+    def _data(self) -> Rows:
+        assert self.batch.data is not None  # there are many problems
+        return self.batch.data
 
     def _apply(self, index: np.ndarray, program: Callable, *inputs: Any) -> Any:
         """program(*inputs, data) for rows of inputs; answers with NumPy rows."""
@@ -326,8 +337,7 @@ class Lanes(Driver):
         while first < len(index):
             width = self.widths.fit(len(index) - first)
             places = np.minimum(np.arange(first, first + width), len(index) - 1)  # the last group is filled up
-            own = take(self.batch.data, jnp.asarray(index[places]))
-            found = jax.tree.map(np.asarray, program(*rows(inputs, places), own))
+            found = jax.tree.map(np.asarray, program(*rows(inputs, places), _of(self._data, index[places])))
             if results is None:
                 results = jax.tree.map(lambda leaf: np.zeros((len(index), *leaf.shape[1:]), leaf.dtype), found)
             put(results, places, found)
@@ -340,31 +350,32 @@ def _expansion(second_order: Callable, point: Array, data: Any, hyper: Hyper) ->
 
 
 @partial(jax.jit, static_argnums=0)
-def _expand(second_order: Callable, points: Array, data: Any, hyper: Hyper) -> Expansion:
-    return jax.vmap(partial(_expansion, second_order))(points, data, hyper)
+def _expand(second_order: Callable, points: Array, data: Rows, hyper: Hyper) -> Expansion:
+    one = lambda point, own, hyper: _expansion(second_order, point, own.one, hyper)
+    return jax.vmap(one, (0, _EACH, 0))(points, data, hyper)
 
 
 @compiled(static_argnums=(0, 1, 2))
-def _judge(evaluate, form: Form, profile: bool, chunks: Chunks, posterior: Any, hyper: Hyper, data: Any):
+def _judge(evaluate, form: Form, profile: bool, chunks: Chunks, posterior: Any, hyper: Hyper, data: Rows):
     def one(posterior, hyper, data):
         origin = Coordinates(posterior, hyper.free)
         vector = jnp.zeros(origin.size)
-        here, totals = slope_in_chunks(evaluate, form, origin, vector, hyper, data, chunks, profile)
+        here, totals = slope_in_chunks(evaluate, form, origin, vector, hyper, data.one, chunks, profile)
         finite = jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(totals)]).all()
         return here.bound, here.hyper, finite
 
-    return jax.vmap(one)(posterior, hyper, data)
+    return jax.vmap(one, (0, 0, _EACH))(posterior, hyper, data)
 
 
 @compiled(static_argnums=(0, 1))
-def _log_ratios(values, form: Form, z: Array, used: Array, posterior: Any, hyper: Hyper, data: Any) -> Array:
+def _log_ratios(values, form: Form, z: Array, used: Array, posterior: Any, hyper: Hyper, data: Rows) -> Array:
     def one(posterior, hyper, data):
         def fill(index, so_far):
             points = posterior.transform(z[index])
-            log_p = form.offset(hyper) + form.weight(hyper) * values(points, data, hyper.free)
+            log_p = form.offset(hyper) + form.weight(hyper) * values(points, data.one, hyper.free)
             log_p = log_p + form.log_prior(points, hyper)
             return so_far.at[index].set(log_p - log_q(posterior, z[index]))
 
         return jax.lax.fori_loop(0, used, fill, jnp.zeros(z.shape[:2]))
 
-    return jax.vmap(one)(posterior, hyper, data)
+    return jax.vmap(one, (0, 0, _EACH))(posterior, hyper, data)

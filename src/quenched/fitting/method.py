@@ -115,7 +115,9 @@ class Alternating(Method):
     initial_scale: float | None = 0.1  # pyright: ignore
 
     def __check_init__(self):
-        _positive(self, "steps", "tolerance", "max_rounds", *(["initial_scale"] if self.initial_scale is not None else []))
+        _positive(
+            self, "steps", "tolerance", "max_rounds", *(["initial_scale"] if self.initial_scale is not None else [])
+        )
 
     def run(self, objective, base, level, watch, record):
         reached = Ascent(base.origin.reference, base.hyper, base.bound, Code.RUNNING, np.inf, 0)
@@ -194,5 +196,3 @@ def _positive(method: Method, *names: str) -> None:
         value = getattr(method, name)
         if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
             raise ValueError(f"{type(method).__name__}({name}={value!r}): a positive number is needed.")
-
-

@@ -9,7 +9,9 @@ from quenched.arrays import Array
 from quenched.draws import Purpose, generator
 from quenched.fitting.drive import Driver, Entries
 
-Decided = Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]  # which, their check bounds, errors; the draws
+Decided = Callable[
+    [np.ndarray, np.ndarray, np.ndarray, int], np.ndarray
+]  # which, their check bounds, errors; the draws
 
 
 class Checks(NamedTuple):

@@ -178,9 +178,7 @@ class NewtonMachine:
         values, basis = xp.linalg.eigh(0.5 * (scaled + scaled.T))
         eigen = (xp.maximum(abs(values), _FLOOR), basis)
         direction = _along_eigenvectors(eigen, newton.spread, gradient, newton.damping)
-        return newton._replace(
-            eigen=eigen, direction=direction, decrement=gradient @ direction, due=newton.due & False
-        )
+        return newton._replace(eigen=eigen, direction=direction, decrement=gradient @ direction, due=newton.due & False)
 
     def report(self, newton: Newton) -> Mode:
         """What was found."""

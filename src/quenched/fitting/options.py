@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from quenched.draws import Draws, make, smallest
-from quenched.families import Family, families
+from quenched.families import Family, Member, cholesky_or_nan, families, from_scale
 from quenched.fitting.method import Method
 from quenched.targets import EntropyForm, Form
 from quenched.transforms import leaf_name
@@ -22,6 +22,30 @@ def read_family(family: Any) -> Family:
     if isinstance(family, str) and family in families:
         return families[family]
     raise ValueError(f"family={family!r} is not known; use {', '.join(map(repr, families))} or quenched.Blocks(...).")
+
+
+def read_posterior(posterior: Any, dim: int) -> tuple[Member, Family]:
+    """A member from a fit, a posterior, or mean and covariance; and the family in which it can be judged."""
+    given = getattr(posterior, "posterior", posterior)
+    member = getattr(given, "member", given)
+    if isinstance(member, Member):
+        if member.dim != dim:
+            raise ValueError(
+                f"posterior: it has {member.dim} coordinates, but the parameters have {dim} on the real line."
+            )
+        return member, member.family
+    if not isinstance(posterior, (tuple, list)) or len(posterior) != 2:
+        raise ValueError(f"posterior={posterior!r}: give (mean, covariance) on the real line, or a fit.")
+    mean, covariance = (np.asarray(part, dtype=np.float64) for part in posterior)
+    if mean.shape != (dim,) or covariance.shape != (dim, dim):
+        raise ValueError(
+            f"posterior: the mean has shape {mean.shape} and the covariance {covariance.shape}; the parameters need "
+            f"({dim},) and ({dim}, {dim}) on the real line."
+        )
+    factor = cholesky_or_nan(covariance)
+    if not np.isfinite(factor).all() or not np.allclose(covariance, covariance.T, rtol=1e-8, atol=0.0):
+        raise ValueError("posterior: the covariance is not symmetric and positive definite.")
+    return from_scale(mean, factor), families["full"]
 
 
 def read_method(method: Any) -> Method:

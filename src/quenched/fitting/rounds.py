@@ -191,7 +191,9 @@ class Run:
             tried = _entries(np.full(n, place), starts)
             tops = [
                 rows((top.posterior, top.hyper, top.bound), row)
-                for _, top in self._tops(tried.some(starts.found), *rows((starts.factored, starts.factor), starts.found))
+                for _, top in self._tops(
+                    tried.some(starts.found), *rows((starts.factored, starts.factor), starts.found)
+                )
                 for row in np.flatnonzero(top.begun)
             ]
             best, self.optima[int(place)] = distinct([top[0] for top in tops], [float(top[2]) for top in tops])
@@ -244,7 +246,14 @@ class Run:
         if self.settings.checkpoint is not None:
             save(self.fits()[0], self.settings.checkpoint)
 
-    def _tops(self, entries: Entries, factored: np.ndarray, factor: np.ndarray | None, draws: Draws | None = None, record: Record | None = None) -> Iterator[tuple[Entries, Summit]]:
+    def _tops(
+        self,
+        entries: Entries,
+        factored: np.ndarray,
+        factor: np.ndarray | None,
+        draws: Draws | None = None,
+        record: Record | None = None,
+    ) -> Iterator[tuple[Entries, Summit]]:
         """Raise bounds: of those whose mean is whitened by a factor of its own, and of the others."""
         settings = self.settings
         # Of a warped posterior the last thousandths of a nat take most of the evaluations, and change nothing.

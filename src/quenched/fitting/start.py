@@ -135,7 +135,9 @@ class Starter:
         places, broad = self._finite_everywhere(places, draws, 1.0)
         if not len(places):
             return
-        moves = np.concatenate([roles(rows(broad.posterior, 0)) != Role.CORRELATION, np.ones(self.hyper.free.shape[1], bool)])
+        moves = np.concatenate(
+            [roles(rows(broad.posterior, 0)) != Role.CORRELATION, np.ones(self.hyper.free.shape[1], bool)]
+        )
         limits = _SHORT_FIT._replace(moves=moves, has_rival=True)
         found = self.driver.short_fits(broad, draws, limits, self.starts.worth[places])
         begun = np.flatnonzero(found.begun)

@@ -15,7 +15,7 @@ from quenched.fitting import Method
 from quenched.models.noise import Noise, read_noise
 from quenched.models.ppca import checked_components, checked_rows
 from quenched.models.projection import Projection, project
-from quenched.models.raising import raise_bound
+from quenched.models.raising import raise_parameters
 from quenched.models.reweighting import Parameters
 from quenched.outcome import Status
 from quenched.result import Fit, FitError
@@ -125,7 +125,7 @@ class CauchyPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self._check_numbers(n_components)
         centre, unit = _units(data)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        raised, self.fit_ = raise_bound(
+        raised, self.fit_ = raise_parameters(
             noise,
             (data - centre) / unit,
             n_components,
@@ -208,7 +208,7 @@ def _orthogonal(loadings: np.ndarray) -> np.ndarray:
     return fixed_signs(directions) * lengths
 
 
-def _draws_per_row(draws: int | Draws, n_components: int, seed: int) -> np.ndarray:
+def _draws_per_row(draws: int | Draws, n_components: int, seed: int) -> Draws:
     n = draws.n if isinstance(draws, Draws) else draws
     n = max(n + n % 2, smallest("matched", n_components))
     return matched(n, n_components, stream(seed, Purpose.PROJECTION)).points

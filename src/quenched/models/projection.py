@@ -1,28 +1,25 @@
 """New rows: the posterior of each, and its bound, with loadings, offset and scale fixed.
 
-Rows are independent then, so every row is a small problem of its own. All rows have the same draws, and each its own
-ascent: its answer does not depend on the rows that came with it.
+Rows are independent then, so every row is a small problem of its own, and all are fitted together. All have the same
+draws, and each its own ascent: its answer does not depend on the rows that came with it.
 """
 
-from functools import partial
+from functools import lru_cache
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
-from quenched.arrays import Array
-from quenched.families import FullGaussian
+from quenched.draws import Draws
+from quenched.families import Full
+from quenched.fitting import Joint, fit_from
 from quenched.models.likelihood import Columns, cut, cut_rows, log_likelihood
 from quenched.models.noise import Noise
 from quenched.models.reweighting import Parameters, infer
-from quenched.optimise import LBFGS, minimise
+from quenched.problem import Rows
+from quenched.targets import Target, with_gaussian_prior
 
 _SWEEPS = 30
-_MOST_ROWS = 64  # at a time
-_GRADIENT_TOLERANCE = 1e-6  # in whitened coordinates
-_MAX_EVALUATIONS = 200
+_ASCENT = Joint(gradient_tolerance=1e-6, max_evaluations=200)
 
 
 class Projection(NamedTuple):
@@ -33,50 +30,29 @@ class Projection(NamedTuple):
     bounds: np.ndarray
 
 
-def project(noise: Noise, data: np.ndarray, parameters: Parameters, draws: np.ndarray) -> Projection:
-    """Fit the posterior of every row on the same draws (S, q)."""
-    found = [
-        _project(noise, data[first : first + _MOST_ROWS], parameters, draws)
-        for first in range(0, len(data), _MOST_ROWS)
-    ]
-    return Projection(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
-
-
-def _project(noise: Noise, data: np.ndarray, parameters: Parameters, draws: np.ndarray) -> Projection:
-    n_rows = len(data)
-    # Powers of two: few shapes to compile, whatever the number of rows.
-    data = np.concatenate([data, np.repeat(data[:1], 2 ** int(n_rows - 1).bit_length() - n_rows, axis=0)])
-    rows = infer(noise, data, parameters, n_sweeps=_SWEEPS)
-    references = rows.as_blocks().stacks[0]
-    columns = cut(data)
+def project(noise: Noise, data: np.ndarray, parameters: Parameters, draws: Draws) -> Projection:
+    """Fit the posterior of every row on the same draws, from where reweighting leads."""
+    rows, columns = infer(noise, data, parameters, n_sweeps=_SWEEPS), cut(data)
     table = np.concatenate([parameters.loadings, parameters.offset[:, None]], axis=1)
-    coefficients = cut_rows(table, columns.count.shape[1])
-    with jax.enable_x64(True):
-        answer = _ascend(noise, columns, coefficients, np.log(parameters.scale), draws, references)
-        return Projection(*(np.asarray(part)[:n_rows] for part in answer))
+    shared = (columns.count, cut_rows(table, columns.count.shape[1]), np.asarray(np.log(parameters.scale)))
+    own = np.moveaxis(columns.values, 1, 0)  # (N, chunks, width)
+    posterior = Full().member(rows.means, rows.precisions, rows.means.shape[1:])
+    fits = fit_from(
+        posterior,
+        _of_one_row(noise),
+        np.zeros(rows.means.shape[1]),
+        rows=Rows(own, shared),
+        draws=draws,
+        method=_ASCENT,
+        check=2,
+    )
+    return Projection(fits.mean, fits.covariance, fits.bound)
 
 
-@partial(jax.jit, static_argnums=0)
-def _ascend(noise: Noise, columns: Columns, coefficients, log_scale, draws, references: FullGaussian):
-    """The ascent of every row in the whitened coordinates of its reference, side by side."""
+@lru_cache(maxsize=32)  # the same noise gives the same function, which is then compiled once
+def _of_one_row(noise: Noise) -> Target:
+    def likelihood(latent, data):
+        (count, coefficients, log_scale), values = data
+        return log_likelihood(noise, latent[None], coefficients, log_scale, Columns(values[:, None], count))
 
-    def one(values: Array, reference: FullGaussian):
-        row = Columns(values[:, None, :], columns.count)
-        origin, unravel = ravel_pytree(jax.tree.map(jnp.zeros_like, reference))
-
-        def bound(vector: Array) -> Array:
-            member = reference.compose(unravel(vector))
-            likelihood = jax.vmap(lambda x: log_likelihood(noise, x[None], coefficients, log_scale, row))
-            return jnp.mean(likelihood(member.transform(draws))) - member.kl_to_isotropic(1.0)
-
-        state, _ = minimise(
-            jax.value_and_grad(lambda vector: -bound(vector)),
-            LBFGS(memory=4),  # of the few coordinates of one row; compiles sooner
-            origin,
-            gradient_tolerance=_GRADIENT_TOLERANCE,
-            max_evaluations=_MAX_EVALUATIONS,
-        )
-        member = reference.compose(unravel(state.position))
-        return member.mean, member.covariance, -state.value
-
-    return jax.vmap(one, in_axes=(1, 0))(columns.values, references)
+    return with_gaussian_prior(likelihood, prior_precision=1.0)

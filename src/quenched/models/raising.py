@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.draws import Draws
-from quenched.families import Blocks, Gaussian
-from quenched.fitting import Joint, Method, fit
+from quenched.families import Blocks
+from quenched.fitting import Joint, Method, fit, fit_from
 from quenched.models.likelihood import Columns, cut, cut_rows, log_likelihood
 from quenched.models.noise import Noise
 from quenched.models.reweighting import Parameters, Rows, column_precisions, start, weigh
@@ -39,20 +39,7 @@ class Origin(NamedTuple):
         return self.coefficients + moved, self.log_scale + self.log_scale_unit * hyper["log_scale"]
 
 
-class FromRows(Method):
-    """Another method, begun at given posteriors of the rows instead of a search."""
-
-    posterior: Gaussian
-    method: Method
-
-    def begin(self, starter, point):
-        return starter.judged(self.posterior, starter.problem.hyper)
-
-    def run(self, objective, start, watch, record):
-        return self.method.run(objective, start, watch, record)
-
-
-def raise_bound(
+def raise_parameters(
     noise: Noise,
     data: np.ndarray,
     n_components: int,
@@ -67,22 +54,21 @@ def raise_bound(
     first, rows = start(noise, data, n_components)
     columns = cut(data)
     origin = _origin(noise, data, first, rows, columns.count.shape[1])
+    target = with_gaussian_prior(partial(_of_parameters, noise), prior_precision=1.0)
+    options = {
+        "data": (columns, origin),
+        "hyper": {"coefficients": np.zeros(origin.coefficients.shape), "log_scale": np.zeros(())},
+        "family": Blocks([n_components] * len(data)),
+        "draws": draws,
+        "seed": seed,
+        "memory": _MEMORY,
+    }
     if method is None:
         joint = Joint(gradient_tolerance=tolerance, max_evaluations=max_evaluations)
-        method = FromRows(rows.as_blocks(), joint)
-    result = fit(
-        with_gaussian_prior(partial(_of_parameters, noise), prior_precision=1.0),
-        rows.means,
-        data=(columns, origin),
-        hyper={"coefficients": np.zeros(origin.coefficients.shape), "log_scale": np.zeros(())},
-        family=Blocks([n_components] * len(data)),
-        draws=draws,
-        seed=seed,
-        method=method,
-        memory=_MEMORY,
-        throw=False,
-        progress=False,
-    )
+        posterior = jax.tree.map(lambda leaf: leaf[None], rows.as_blocks())
+        result = fit_from(posterior, target, rows.means, method=joint, **options)[0]
+    else:
+        result = fit(target, rows.means, method=method, throw=False, progress=False, **options)
     with jax.enable_x64(True):
         coefficients, log_scale = jax.tree.map(np.asarray, origin.read(result.hyper["hyper"]))
     table = coefficients.reshape(-1, n_components + 1)[: data.shape[1]]

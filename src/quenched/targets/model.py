@@ -6,6 +6,7 @@ from typing import Any
 
 from quenched.targets.target import Target, log_density
 
+
 @dataclass(frozen=True, eq=False)
 class Model:
     """What a front end returns and `fit` takes alone.
