@@ -19,6 +19,7 @@ from quenched.result import Fit, Origin
 from quenched.targets import Hyper
 from quenched.transforms import Parameters, Space
 
+_PRECISIONS = ("prior_precision", "noise_precision")
 _NAMED = 8  # problems that the summary names
 
 
@@ -109,7 +110,7 @@ class Fits:
         return Fit(
             posterior=Posterior(jax.tree.map(lambda leaf: leaf[index], self.member)),
             space=self.space,
-            hyper=jax.tree.map(lambda leaf: leaf[index], self.hyper),
+            hyper=_hyper_of_one(self.hyper, index),
             bound=float(self.bound[index]),
             check_bound=float(self.check_bound[index]),
             check_error=float(self.check_error[index]),
@@ -230,6 +231,14 @@ class Fits:
         from quenched.storage import save
 
         return save(self, path)
+
+
+def _hyper_of_one(hyper: Any, index: int) -> Any:
+    """Those of one fit: arrays, but for the precisions, which are numbers."""
+    own = jax.tree.map(lambda leaf: np.asarray(leaf[index]), hyper)
+    if not isinstance(own, dict):
+        return own
+    return {name: float(value) if name in _PRECISIONS and value.ndim == 0 else value for name, value in own.items()}
 
 
 def _counted(numbers: np.ndarray) -> str:

@@ -81,7 +81,7 @@ def test_samples_outside_the_support_get_no_weight():
     from quenched.targets import log_density
 
     with jax.enable_x64(True):
-        problem = make_problem(log_density(half_normal), cut_off.space, None, None, None)
+        problem = make_problem(log_density(half_normal), cut_off.space, None, None)
         weighed = weigh(problem, cut_off.posterior.member, problem.hyper, 2000, 0)
     outside = weighed.samples[:, 0] <= -1.0
     assert outside.any()

@@ -40,7 +40,7 @@ def random_setting(seed):
 def at(mu, L, alpha, beta, x, y, draws, *, profile=False):
     """Bound and gradient in (mean, log diagonal, lower triangle), straight from the objective."""
     space, _ = describe_space(np.zeros(M))
-    problem = make_problem(qd.regression(model, x, y), space, None, None, None)
+    problem = make_problem(qd.regression(model, x, y), space, None, None)
     member = from_scale(mu, L)
     flat = np.asarray(jax.flatten_util.ravel_pytree(jax.tree.map(np.asarray, member))[0])
     identity = jax.tree.map(np.zeros_like, member)
@@ -99,7 +99,7 @@ def test_whitened_coordinates_obey_the_chain_rule(family):
     """The gradient in the coordinates of any reference is the finite difference of the bound there."""
     _mu, _, alpha, beta, x, y = random_setting(3)
     space, _ = describe_space(np.zeros(M))
-    problem = make_problem(qd.regression(model, x, y), space, None, None, None)
+    problem = make_problem(qd.regression(model, x, y), space, None, None)
     objective = Objective(problem, qd.matched(S, M, 1))
     hyper = Hyper(np.zeros(0), np.asarray(alpha), np.asarray(beta))
     member = registry.random_member(registry.FAMILIES[family](M), M, 2)
@@ -141,7 +141,7 @@ def test_chunks_add_up_to_the_whole():
     coordinates = Coordinates(Full().isotropic(mu, np.full(M, 0.3), (M,)), np.zeros(0))
     found = []
     for most in (S, 3, 1):
-        objective = Objective(make_problem(target, space, None, None, None), draws)
+        objective = Objective(make_problem(target, space, None, None), draws)
         objective.executor.chunk = most
         objective.chunks = list(qd.objective.cut(draws.points, most))
         found.append(objective.slope(coordinates, np.zeros(coordinates.size), hyper, profile=True)[0])

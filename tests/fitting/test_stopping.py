@@ -142,13 +142,13 @@ def test_a_posterior_that_reaches_beyond_the_support_is_told():
 def test_a_checkpoint_holds_the_result_after_each_round(tmp_path, monkeypatch):
     path = tmp_path / "run" / "checkpoint.npz"
     seen = []
-    save = qd.fitting.growth.save
+    save = qd.fitting.rounds.save
 
     def noted(fit, where):
         seen.append(fit.n_draws)
         return save(fit, where)
 
-    monkeypatch.setattr(qd.fitting.growth, "save", noted)
+    monkeypatch.setattr(qd.fitting.rounds, "save", noted)
     fit = problems.PROBLEMS["funnel"].fit(tolerance=1e-3, check=4000, max_draws=128, checkpoint=path)
     assert seen == [64, 128]
     loaded = qd.load(path)

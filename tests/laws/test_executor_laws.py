@@ -15,7 +15,7 @@ NAMES = ["logistic(5)", "constrained"]
 
 def executor_of(target, problem, chunk):
     space, _ = describe_space(problem.start, problem.transforms)
-    made = make_problem(target, space, problem.data, None, None)
+    made = make_problem(target, space, problem.data, None)
     executor = made.executor(chunk)
     executor.chunk = chunk
     return executor, made.data
@@ -71,6 +71,6 @@ def test_points_that_only_fill_up_are_not_evaluated_on_the_host():
 
     problem = problems.PROBLEMS["logistic(2)"]
     space, _ = describe_space(problem.start, None)
-    executor = make_problem(qd.from_value_and_grad(function), space, None, None, None).executor(4)
+    executor = make_problem(qd.from_value_and_grad(function), space, None, None).executor(4)
     executor.evaluate(np.ones((4, 2)), np.array([1.0, 1.0, 0.0, 0.0]), None, np.zeros(0))
     assert len(calls) == 2

@@ -217,6 +217,7 @@ def ascend(
     climber, noise, count, broken = Climber(minimiser), objective.problem.noise, 0, np.zeros(0, int)
     origin = origin._replace(free=np.asarray(origin.free))
     climb, standing = climber.begin(origin, hyper, limits.moves, rival), known
+    climb = climb._replace(count=climb.count - (known is not None))  # a turn that costs nothing
     while climb.running:
         trial = climb.whole(climb.state.trial, limits.moves)
         try:
@@ -227,7 +228,7 @@ def ascend(
                 slope, totals = objective.close(climb.coordinates, trial, known, climb.hyper, profile=True), known
             slope = Slope(np.asarray(slope.bound), np.asarray(slope.gradient), slope.hyper)
         except KeyboardInterrupt:
-            if not climb.count:
+            if not climb.state.started:
                 raise
             climb = climb._replace(code=Code.INTERRUPTED)
             break
