@@ -13,7 +13,7 @@ from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
 from quenched.execute import Executor, Host, Programs, Traced, points_that_fit, trace
-from quenched.targets import Form, HalfSquares, Hyper, Target, call, fingerprint
+from quenched.targets import Form, Hyper, Target, call, fingerprint
 from quenched.transforms import Parameters, Space
 
 SMALL_CHUNK = 32  # points per call while there are few draws: one compiled shape serves every number of them
@@ -121,8 +121,10 @@ def make_problem(target: Target, space: Space, data: Any, hyper: Any, memory: fl
     programs = None
     if not target.on_host:
         shapes = None if hyper is None else (jax.tree.structure(hyper), _shapes(hyper))
-        identity = (_identity(target), space, shapes, data is None)
-        programs, function = _programs(_Key(identity, function))
+        seen = fingerprint(target.function)
+        identity = (seen, target.adds_jacobian, space, shapes, data is None)
+        # What may change unseen is traced for this fit alone.
+        programs, function = (trace(function), function) if seen is None else _programs(_Key(identity, function))
     return Problem(
         target, space, target.make_form(space.dim), data, Hyper(free, prior, noise), unravel, memory, programs, function
     )
@@ -162,13 +164,6 @@ def _like(parameters: Parameters, gradient: Any) -> Parameters:
     if found != wanted:
         raise ValueError(f"fun returned a gradient of shapes {found}; the parameters have {wanted}.")
     return gradient
-
-
-def _identity(target: Target) -> Hashable:
-    function = target.function
-    if isinstance(function, HalfSquares):
-        return (fingerprint(function.f), function.shape, target.adds_jacobian)
-    return (fingerprint(function), target.adds_jacobian)
 
 
 def _shapes(tree: Any) -> tuple:
