@@ -31,10 +31,12 @@ def read_groups(groups: Any, dim: int) -> Groups:
     except TypeError as error:
         raise ValueError(f"groups={groups!r}: give sets of coordinates, such as ((0, 1), (2,)).") from error
     everything = [coordinate for group in sets for coordinate in group]
-    for kind in set(map(type, everything)) - {int}:
+    others = set(map(type, everything)) - {int}
+    for kind in others:
         if not issubclass(kind, np.integer):
             wrong = next(coordinate for coordinate in everything if type(coordinate) is kind)
             raise ValueError(f"groups: {wrong!r} is not a coordinate; give whole numbers from 0 to {dim - 1}.")
+    if others:
         sets = tuple(tuple(map(int, group)) for group in sets)
     beyond = [c for c in (min(everything, default=0), max(everything, default=0)) if not 0 <= c < dim]
     if beyond:
