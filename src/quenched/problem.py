@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
 from quenched.execute import Execution, Executor, Here, Programs, Work, trace
-from quenched.targets import Form, HalfSquares, Hyper, Target, call, fingerprint
+from quenched.targets import Form, Hyper, Target, call, fingerprint
 from quenched.transforms import Parameters, Space
 
 
@@ -88,7 +88,7 @@ class Problem:
     @cached_property
     def work(self) -> Work:
         """What is to be executed."""
-        on_host = (lambda: host_function(self.target, self.space)) if self.programs is None else None
+        on_host = host_function(self.target, self.space) if self.programs is None else None
         return Work(self.programs, on_host, self.dim, self.data, self.hyper.free)
 
     def executor(self, n_draws: int) -> Executor:
@@ -165,8 +165,10 @@ def make_problem(target: Target, space: Space, data: Any, hyper: Any, execution:
     programs = None
     if not target.on_host:
         shapes = None if hyper is None else (jax.tree.structure(hyper), _shapes(hyper))
-        identity = (_identity(target), space, shapes, data is None)
-        programs, function = _programs(_Key(identity, function))
+        seen = fingerprint(target.function)
+        identity = (seen, target.adds_jacobian, space, shapes, data is None)
+        # What may change unseen is traced for this fit alone.
+        programs, function = (trace(function), function) if seen is None else _programs(_Key(identity, function))
     form, start = target.make_form(space.dim), Hyper(free, prior, noise)
     return Problem(target, space, form, data, start, hyper, execution, programs, function)
 
@@ -177,6 +179,7 @@ def make_batch(target: Target, space: Space, rows: Rows, hyper: Any, n: int, exe
     return Batch(make_problem(target, space, rows.take(0).one, hyper, execution), rows, n)
 
 
+@lru_cache(maxsize=8)
 def host_function(target: Target, space: Space) -> Callable[[np.ndarray, Any], tuple[float, np.ndarray]]:
     """A host function of natural parameters as one of real-line vectors."""
     to_natural = jax.jit(space.to_natural)
@@ -211,13 +214,6 @@ def _like(parameters: Parameters, gradient: Any) -> Parameters:
     if found != wanted:
         raise ValueError(f"fun returned a gradient of shapes {found}; the parameters have {wanted}.")
     return gradient
-
-
-def _identity(target: Target) -> Hashable:
-    function = target.function
-    if isinstance(function, HalfSquares):
-        return (fingerprint(function.f), function.shape, target.adds_jacobian)
-    return (fingerprint(function), target.adds_jacobian)
 
 
 def _shapes(tree: Any) -> tuple:

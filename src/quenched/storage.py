@@ -16,7 +16,7 @@ from quenched.outcome import History, Optimum, Round, Status
 from quenched.posterior import Posterior
 from quenched.result import Fit
 from quenched.results import Fits
-from quenched.transforms import Leaf, Space, Transform, interval, ordered, positive, real, simplex
+from quenched.transforms import Leaf, Space, Transform, interval, leaf_names, ordered, positive, real, simplex
 
 _FORMAT = 2
 _TRANSFORMS = {"Real": real, "Positive": positive, "Ordered": ordered, "Simplex": simplex}
@@ -188,8 +188,8 @@ def _write_tree(tree: Any) -> Any:
         return {"leaf": tree}
     # JAX sorts the keys of a dict, but not the fields of these: their order must be kept.
     named = jax.tree_util.tree_flatten_with_path(tree)[0]
-    leaves = [[jax.tree_util.keystr(path, simple=True, separator="."), {"leaf": leaf}] for path, leaf in named]
-    return {"ordered": leaves}
+    names = leaf_names([path for path, _ in named])
+    return {"ordered": [[name, {"leaf": leaf}] for name, (_, leaf) in zip(names, named, strict=True)]}
 
 
 def _read_tree(text: Any) -> Any:

@@ -174,6 +174,50 @@ def test_bad_priors():
 
 
 @pytest.mark.parametrize(
+    ("prior", "message"),
+    [
+        (
+            {"prior_covariance": [[1.0, 0.9], [0.0, 1.0]]},
+            r"prior_covariance: is not symmetric; its entries at \(0, 1\) and \(1, 0\) are 0.9 and 0, 0.9 apart",
+        ),
+        ({"prior_covariance": np.ones(2)}, r"prior_covariance has shape \(2,\); a square matrix is needed"),
+        ({"prior_covariance": 1j * np.eye(2)}, "prior_covariance: is complex"),
+        ({"prior_covariance": [["a", "b"], ["b", "a"]]}, "prior_covariance: has dtype <U1; give real numbers"),
+        ({"prior_covariance": np.diag([1.0, np.inf])}, r"prior_covariance: has 1 infinite.*index \(1, 1\)"),
+        ({"prior_mean": [0.0, 1j]}, "prior_mean: is complex, and its imaginary part would be lost"),
+        ({"prior_mean": [np.nan, np.nan]}, r"prior_mean: has 2 NaN, the first at index \(0,\)"),
+        ({"prior_mean": [0.0, -np.inf]}, r"prior_mean: has 1 infinite values, the first at index \(1,\)"),
+        ({"prior_precision": 1j}, r"prior_precision=1j: a precision must be a positive number"),
+    ],
+)
+def test_priors_are_refused_where_they_are_given(prior, message):
+    with pytest.raises(ValueError, match=message):
+        qd.with_gaussian_prior(normal, **prior)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda x, y: qd.with_gaussian_prior(3),
+            r"log_likelihood=3 is not callable; give log_likelihood\(parameters\)",
+        ),
+        (lambda x, y: qd.regression(3, x, y), r"f=3 is not callable; give f\(parameters, X\)"),
+        (lambda x, y: qd.from_value_and_grad(3), r"fun=3 is not callable; give fun\(parameters\)"),
+        (lambda x, y: qd.regression(len, x, y + 1j), "y: is complex, and its imaginary part would be lost"),
+        (lambda x, y: qd.regression(len, x, y / [1, 0, 1]), r"y: has 1 infinite values, the first at index \(1,\)"),
+        (lambda x, y: qd.regression(len, x, ["a"]), "y: has dtype <U1; give real numbers"),
+        (lambda x, y: qd.regression(len, {"a": x + 1j}, y), r"X\['a'\]: is complex"),
+        (lambda x, y: qd.regression(len, [x, x / 0], y), r"X\[1\]: has 3 infinite values, the first at index \(0,\)"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_targets_are_refused_where_they_are_made(make, message):
+    with pytest.raises(ValueError, match=message):
+        make(np.ones(3), np.ones(3))
+
+
+@pytest.mark.parametrize(
     ("hyper", "message"),
     [
         ({"h": 1}, "hyper: h = 1; hyperparameters must be finite floats"),

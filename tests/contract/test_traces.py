@@ -8,24 +8,16 @@ import numpy as np
 import pytest
 
 import quenched as qd
-
-
-class Counter:
-    """Counts traces; an object, since a captured number that changes would rightly cause a new trace."""
-
-    def __init__(self):
-        self.n = 0
-
-    def __call__(self):
-        self.n += 1
+from tracing import Traces
 
 
 def counted():
     """A new log density of correlated, skewed coordinates, and its counter."""
-    traces = Counter()
+    traces = Traces()
+    note = traces.logger
 
     def log_density(w, data):
-        traces()
+        note.info("traced")
         return jnp.sum(data["y"] * (data["x"] @ w) - jnp.exp(data["x"] @ w)) - 0.5 * jnp.sum(w**2)
 
     return log_density, traces
@@ -97,10 +89,11 @@ def test_single_precision_and_double_precision_data_share_the_trace():
 
 
 def test_regression_is_traced_once_for_new_data():
-    traces = Counter()
+    traces = Traces()
+    note = traces.logger
 
     def f(w, x):
-        traces()
+        note.info("traced")
         return x @ w
 
     for seed in (0, 1):
@@ -110,10 +103,11 @@ def test_regression_is_traced_once_for_new_data():
 
 
 def test_hyperparameters_of_the_same_shape_share_the_trace():
-    traces = Counter()
+    traces = Traces()
+    note = traces.logger
 
     def log_density(w, hyper):
-        traces()
+        note.info("traced")
         return -0.5 * jnp.sum((w - hyper) ** 2) - 0.5 * (hyper - 1.0) ** 2
 
     for start in (0.0, 2.0):
@@ -167,11 +161,12 @@ def test_a_changed_global_is_seen(log_density, change, monkeypatch):
 
 
 def test_a_changed_closure_is_seen_and_an_unchanged_one_is_not_traced_again():
-    traces, centre = Counter(), np.array([1.0, 2.0])
+    traces, centre = Traces(), np.array([1.0, 2.0])
+    note = traces.logger
     settings = {"scale": 1.0, "parts": [np.ones(1)]}
 
     def log_density(w):
-        traces()
+        note.info("traced")
         return -0.5 * jnp.sum((w - centre) ** 2) * settings["scale"] * settings["parts"][0][0]
 
     fit = lambda: qd.fit(log_density, np.zeros(2), draws=4, progress=False)
@@ -203,10 +198,11 @@ def test_a_default_argument_that_is_overwritten_is_seen():
 
 def test_partial_functions_are_known_by_what_they_hold():
     """A new one with equal arguments is the same function; one whose array was overwritten is not."""
-    traces, centre = Counter(), np.array([1.0, 2.0])
+    traces, centre = Traces(), np.array([1.0, 2.0])
+    note = traces.logger
 
     def base(w, centre):
-        traces()
+        note.info("traced")
         return -0.5 * jnp.sum((w - centre) ** 2)
 
     fit = lambda: qd.fit(partial(base, centre=centre), np.zeros(2), draws=4, progress=False).mean

@@ -8,6 +8,7 @@ import pytest
 import problems
 import quenched as qd
 from registry import halves
+from tracing import Traces
 
 SCHOOLS = problems.PROBLEMS["eight_schools"]
 SAME = 1e-6  # nats, and posterior standard deviations
@@ -303,18 +304,17 @@ def test_misuse_is_named(options, message):
 
 
 def test_one_trace_serves_all_problems_and_the_next_call():
-    class Model:
-        traces = 0
+    traces = Traces()
+    note = traces.logger
 
-        def __call__(self, w, data):
-            self.traces += 1
-            return skewed(w, data)
+    def model(w, data):
+        note.info("traced")
+        return skewed(w, data)
 
-    model = Model()
     first = qd.fit_many(model, np.zeros(2), counts(5), progress=False)
-    assert model.traces == 1
+    assert traces.n == 1
     second = qd.fit_many(model, np.zeros(2), jax.tree.map(lambda leaf: leaf[::-1], counts(5)), progress=False)
-    assert model.traces == 1
+    assert traces.n == 1
     np.testing.assert_allclose(second.bound, first.bound[::-1], atol=1e-9)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -52,6 +52,98 @@ def test_groups_are_matched_within(data, dim, seed):
     for group in groups:
         part = draws.points[:, list(group)]
         np.testing.assert_allclose(part.T @ part / n, np.eye(len(group)), atol=1e-12)
+
+
+@st.composite
+def trees_of_groups(draw):
+    """Groups that each share with the earlier ones some of what one of them holds, in any order."""
+    groups, dim = [], 0
+    for _ in range(draw(st.integers(1, 7))):
+        earlier = draw(st.sampled_from(groups)) if groups else ()
+        shared = draw(st.lists(st.sampled_from(earlier), unique=True, max_size=3)) if earlier else []
+        fresh = range(dim, dim + draw(st.integers(0 if shared else 1, 3)))
+        groups.append((*shared, *fresh))
+        dim += len(fresh)
+    names, order = draw(st.permutations(range(dim))), draw(st.permutations(groups))
+    return tuple(tuple(draw(st.permutations([names[c] for c in group]))) for group in order), dim
+
+
+@settings(registry.law, max_examples=60)
+@given(trees_of_groups(), st.integers(0, 3), seeds)
+def test_groups_that_share_coordinates_are_matched_within(tree, more, seed):
+    """Down to the smallest number of draws, which does not depend on how many groups there are."""
+    groups, dim = tree
+    n = smallest("matched", dim, groups)
+    assert n == 2 * max(map(len, groups))
+    points = qd.matched(n + 2 * more, dim, seed, groups=groups).points
+    np.testing.assert_array_equal(points[len(points) // 2 :], -points[: len(points) // 2])
+    for group in groups:
+        part = points[:, list(group)]
+        np.testing.assert_allclose(part.T @ part / len(points), np.eye(len(group)), atol=1e-9)
+
+
+@pytest.mark.parametrize("n_locals", [1, 2])
+def test_globals_and_the_locals_of_each_group(n_locals):
+    """The number of draws does not grow with the number of groups, and what is not coupled is left to chance."""
+    groups = tuple((0, 1, *range(first, first + n_locals)) for first in range(2, 2 + 50 * n_locals, n_locals))
+    draws = qd.matched(2 * (2 + n_locals), 2 + 50 * n_locals, groups=groups)
+    moments = draws.points.T @ draws.points / draws.n
+    np.testing.assert_allclose(moments[:2], np.eye(2, draws.dim), atol=1e-12)
+    for group in groups:
+        np.testing.assert_allclose(moments[np.ix_(group, group)], np.eye(2 + n_locals), atol=1e-12)
+    assert np.abs(moments[2, 2 + n_locals :]).max() > 0.1
+    grown = draws.grow(20).points
+    np.testing.assert_allclose(grown[:, :2].T @ grown / 20, np.eye(2, draws.dim), atol=1e-12)
+
+
+def test_matching_moves_the_points_little():
+    """Many draws are nearly matched as they are drawn: with overlapping groups too they keep their raw points."""
+    groups = tuple((0, local) for local in range(1, 1001))
+    points = qd.matched(1000, 1001, groups=groups).points[:500]
+    raw = generator(0, Purpose.DRAWS).standard_normal((500, 1001))
+    assert np.sqrt(np.mean((points - raw) ** 2)) < 0.1
+
+
+RING = ((0, 1), (1, 2), (2, 0))
+
+
+def test_groups_in_a_ring_are_matched_all_together_or_refused():
+    with pytest.raises(ValueError, match=r"n=4: .*groups that overlap in a ring.*all 3 coordinates.*at least 6 draws"):
+        qd.matched(4, 3, groups=RING)
+    assert smallest("matched", 3, RING) == 6
+    points = qd.matched(6, 3, groups=RING).points
+    np.testing.assert_allclose(points.T @ points / 6, np.eye(3), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (((0,),), "groups: no group holds coordinate 1"),
+        ((), "groups: no group holds coordinate 0"),
+        (((0, 1), ()), r"groups: \(\) is empty or names a coordinate twice"),
+        (((0, 0), (1,)), r"groups: \(0, 0\) is empty or names a coordinate twice"),
+        (((0, 2), (1,)), "groups: there is no coordinate 2; the 2 are numbered from 0 to 1"),
+        (((0, -1), (1,)), "groups: there is no coordinate -1"),
+        (((0, 1.0),), "groups: 1.0 is not a coordinate"),
+        (((0, True),), "groups: True is not a coordinate"),
+        (((0, None),), "groups: None is not a coordinate"),
+        ((0, 1), r"groups=\(0, 1\): give sets of coordinates"),
+        (3, "groups=3: give sets of coordinates"),
+        ("01", "groups: '0' is not a coordinate"),
+    ],
+)
+def test_malformed_groups_are_refused(groups, message):
+    """Coordinates in no group were memory that nobody had written to."""
+    with pytest.raises(ValueError, match=message):
+        qd.matched(4, 2, groups=groups)
+
+
+def test_groups_may_be_lists_and_belong_to_matched_draws():
+    draws = qd.matched(4, 3, groups=[[0, 1], np.array([1, 2])])
+    assert repr(draws.groups) == "((0, 1), (1, 2))"  # Python's own numbers, which a file can hold
+    assert draws.grow(6).groups == draws.groups
+    with pytest.raises(ValueError, match="groups: iid draws are not matched"):
+        make("iid", 4, 2, groups=((0,), (1,)))
 
 
 @registry.law

@@ -1,14 +1,18 @@
 """What every transform promises: a bijection with the right volume element, and names people recognise."""
 
+from collections import OrderedDict
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import quenched as qd
 import registry
+from fits import make_fit
 from quenched.transforms import describe_space
 
 every_transform = pytest.mark.parametrize("name", sorted(registry.TRANSFORMS))
@@ -132,6 +136,78 @@ def test_one_transform_serves_all_leaves_and_a_missing_key_is_real():
     assert partly.constrained
 
 
+# A key with a dot, beside a nested one of the same dotted name.
+DOTTED = {"a": {"b": 2.0, "c": 3.0}, "a.b": 4.0}
+
+
+@pytest.mark.parametrize(
+    ("transforms", "constrained"),
+    [
+        ({"a": {"b": qd.positive}}, ["a.b"]),
+        ({"a.b": qd.positive}, ["'a.b'"]),
+        ({"a": qd.positive}, ["a.b", "a.c"]),
+        ({"a": qd.positive, "a.b": None}, ["a.b", "a.c"]),
+        (qd.positive, ["a.b", "a.c", "'a.b'"]),
+    ],
+)
+def test_a_transform_belongs_to_a_place_and_not_to_a_dotted_name(transforms, constrained):
+    space, _ = describe_space(DOTTED, transforms)
+    assert space.coordinate_names() == ["a.b", "a.c", "'a.b'"]
+    assert [leaf.name for leaf in space.leaves if leaf.transform == qd.positive] == constrained
+
+
+def test_names_that_begin_alike_are_not_taken_for_nested_ones():
+    space, _ = describe_space({"a": 1.0, "a.b": 2.0, "ab": 3.0}, {"a": qd.positive})
+    assert [leaf.name for leaf in space.leaves if leaf.transform == qd.positive] == ["a"]
+    assert space.coordinate_names() == ["a", "a.b", "ab"]  # nothing to be told apart, so nothing is quoted
+
+
+class Pair(NamedTuple):
+    mu: float
+    tau: float
+
+
+def test_transforms_by_name_serve_a_start_of_another_kind():
+    space, _ = describe_space({"pair": Pair(1.0, 2.0), "list": [3.0, 4.0]}, {"pair": {"tau": qd.positive}})
+    assert [leaf.name for leaf in space.leaves if leaf.transform == qd.positive] == ["pair.tau"]
+    space, _ = describe_space([3.0, 4.0], (None, qd.positive))
+    assert [leaf.transform for leaf in space.leaves] == [qd.real, qd.positive]
+
+
+KEYS = st.sampled_from(["a", "b", "a.b", "'a'", "'a.b'", '"a"', "a[0]", "b[1]", "a.b[0]"])
+TREES = st.recursive(
+    st.sampled_from([1.0, np.ones(2)]), lambda inner: st.dictionaries(KEYS, inner, min_size=1, max_size=4), max_leaves=8
+)
+
+
+@settings(registry.law, max_examples=200)
+@given(TREES)
+def test_no_two_parameters_have_the_same_name(start):
+    space, _ = describe_space(start)
+    names = space.coordinate_names()
+    assert len(set(names)) == len(names) == space.dim
+
+
+def test_parameters_of_the_same_dotted_name_are_all_kept(tmp_path):
+    """In samples for ArviZ, in the summary, and in a file."""
+    fit = make_fit(DOTTED, transforms={"a.b": qd.positive})
+    assert {row["name"]: row["mean"] for row in fit.summary()}.keys() == {"a.b", "a.c", "'a.b'"}
+    posterior = fit.to_arviz(n=5).posterior
+    assert set(posterior.data_vars) == {"a.b", "a.c", "'a.b'"}
+    np.testing.assert_array_equal(posterior["'a.b'"].values[0], fit.sample(5)["a.b"])
+    loaded = qd.load(fit.save(tmp_path / "fit.npz"))
+    assert loaded.space == fit.space
+    assert jax.tree.structure(loaded.mean) == jax.tree.structure(fit.mean)
+    nested = make_fit(Pair({"b": 1.0}, 2.0), transforms={"tau": qd.positive})
+    assert len(jax.tree.leaves(qd.load(nested.save(tmp_path / "nested.npz")).mean)) == 2
+
+
+def test_containers_unknown_to_json_keep_all_their_leaves(tmp_path):
+    start = OrderedDict([("a", {"b": 1.0}), ("a.b", 2.0)])
+    loaded = qd.load(make_fit(start).save(tmp_path / "fit.npz"))
+    assert sorted(float(leaf) for leaf in jax.tree.leaves(loaded.mean)) == [1.0, 2.0]
+
+
 @pytest.mark.parametrize(
     ("transform", "value", "needs"),
     [
@@ -158,6 +234,10 @@ def test_a_start_outside_the_support_is_named(transform, value, needs):
         (lambda: describe_space({"a": 1.0}, {"a": qd.ordered}), "ordered applies to arrays"),
         (lambda: describe_space({"a": np.ones(1)}, {"a": qd.simplex}), "simplex needs at least two parts"),
         (lambda: describe_space({"a": 1.0}, {"b": qd.positive}), r"no parameter is called 'b'; start has \['a'\]"),
+        (
+            lambda: describe_space({"a": {"b": 1.0}}, {"a.b": qd.positive}),
+            r"no parameter is called \"'a.b'\"; start has \['a.b'\]",
+        ),
         (lambda: describe_space({"a": 1.0}, {"a": "positive"}), "transforms: a = 'positive' is not a transform"),
     ],
 )

@@ -74,4 +74,9 @@ def _size(finding: Finding) -> str:
         parts.append(f"by about {abs(finding.shift):.2g} posterior sds")
     if NARROW in finding.verdict or WIDE in finding.verdict:
         parts.append(f"its sd is about {finding.width:.2g} of what it should be")
-    return ", ".join(parts) or f"{finding.departure:.2g} times as far from uniform as chance explains"
+    return ", ".join(parts) or f"{_percent(finding.departure - 1.0)} farther from uniform than chance explains"
+
+
+def _percent(part: float) -> str:
+    """To one digit, without an exponent."""
+    return f"{float(f'{100.0 * part:.1g}'):g} %"

@@ -2,7 +2,6 @@
 
 from quenched.draws.draws import (
     Draws,
-    Groups,
     antithetic,
     iid,
     kinds,
@@ -12,6 +11,7 @@ from quenched.draws.draws import (
     smallest,
     sobol,
 )
+from quenched.draws.groups import Groups
 from quenched.draws.streams import Purpose, generator, stream
 
 __all__ = [

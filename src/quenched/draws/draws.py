@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from quenched.draws.groups import Groups, read_groups, steps
 from quenched.draws.matching import match, mirror, smallest_matched
 from quenched.draws.streams import Purpose, generator, stream, whole_number
-
-Groups = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +29,8 @@ class Draws:
     seed
         What the random numbers came from.
     groups
-        Sets of coordinates that are matched among themselves; None matches all together. Only matched draws
-        have any.
+        Sets of coordinates that are matched among themselves, and may overlap; None matches all together. Only matched
+        draws have any.
     """
 
     kind: str
@@ -72,7 +71,11 @@ def sobol(n: int, dim: int, seed: int = 0) -> Draws:
 
 
 def matched(n: int, dim: int, seed: int = 0, *, groups: Groups | None = None) -> Draws:
-    """Mirrored and whitened draws: mean 0 and covariance I hold exactly, so Gaussian posteriors are found exactly."""
+    """Mirrored and whitened draws: mean 0 and covariance I hold exactly, so Gaussian posteriors are found exactly.
+
+    With `groups`, sets of coordinates such as every (global, local) pair, they hold within each set, and the number of
+    draws need only be twice the size of the largest: for models that couple no others.
+    """
     return make("matched", n, dim, seed, groups)
 
 
@@ -81,10 +84,16 @@ def make(kind: str, n: int, dim: int, seed: int = 0, groups: Groups | None = Non
     if kind not in kinds:
         raise ValueError(f"kind={kind!r} is not a kind of draws; use one of {', '.join(kinds)}.")
     n, dim, seed = whole_number("n", n, 1), whole_number("dim", dim, 1), whole_number("seed", seed, 0)
+    if groups is not None:
+        if kind != "matched":
+            raise ValueError(f"groups: {kind} draws are not matched, so there are none; use kind='matched'.")
+        groups = read_groups(groups, dim)
     least = smallest(kind, dim, groups)
     if n < least or (kind in _MIRRORED and n % 2):
         even = " and an even number" if kind in _MIRRORED else ""
         what = f"{dim} coordinates" if groups is None else f"groups of up to {max(map(len, groups))} coordinates"
+        if groups is not None and steps(groups) is None:
+            what = f"groups that overlap in a ring, so that all {dim} coordinates are matched together,"
         raise ValueError(f"n={n}: {kind} draws of {what} need at least {least} draws{even}.")
     return _made(kind, n, dim, seed, groups)
 

@@ -20,7 +20,7 @@ class Work:
     """One function f(vector, data, free) to be evaluated: as compiled programs, or on the host."""
 
     programs: Programs | None  # None for a function that JAX cannot trace
-    on_host: Callable[[], Callable] | None  # makes value_and_gradient(vector, data); None for one that it can
+    on_host: Callable | None  # value_and_gradient(vector, data); None for one that it can
     dim: int
     data: Any
     free: Array
@@ -59,7 +59,7 @@ class Here(Execution):
         chunk = min(SMALL_CHUNK, n_draws) if few else n_draws
         if work.programs is None:
             assert work.on_host is not None
-            return Host(work.on_host(), chunk)
+            return Host(work.on_host, chunk)
         return Traced(work.programs, chunk, self._most_points(work))
 
     def _most_points(self, work: Work) -> int:

@@ -100,11 +100,11 @@ class Member(eqx.Module):
         quadratic = precision * self.second_moment() - self.dim
         return 0.5 * (quadratic - self.dim * jnp.log(precision)) - self.log_determinant()
 
-    def kl_to_gaussian(self, mean: Array, precision: Array) -> Array:
-        """KL(q ‖ N(mean, precision⁻¹)) for a dense prior precision."""
+    def kl_to_gaussian(self, mean: Array, precision: Array, log_determinant: Array | None = None) -> Array:
+        """KL(q ‖ N(mean, precision⁻¹)) for a dense prior precision, whose log-determinant may be known."""
         away = self.mean - mean
         quadratic = jnp.sum((precision @ self.scale) * self.scale) + away @ precision @ away - self.dim
-        _, log_determinant = jnp.linalg.slogdet(precision)
+        log_determinant = jnp.linalg.slogdet(precision)[1] if log_determinant is None else log_determinant
         return 0.5 * (quadratic - log_determinant) - self.log_determinant()
 
 

@@ -4,6 +4,7 @@ A target's function is evaluated at every draw; its mean enters the bound throug
 function, so one compiled program of the optimiser serves every log density of the same size.
 """
 
+import hashlib
 from abc import abstractmethod
 from typing import Any, NamedTuple
 
@@ -139,11 +140,33 @@ class ExactKLForm(Form):
         return np.zeros(self.dim), hyper.prior_precision * np.eye(self.dim)
 
 
+class DensePrior:
+    """N(mean, covariance) by its precision, with what depends on it alone computed once.
+
+    A form holds it as a static field. It is known by a digest of its numbers: equal priors share compiled programs, and
+    a dispatch need not look at the numbers again.
+    """
+
+    def __init__(self, mean: np.ndarray, covariance: np.ndarray):
+        factor = np.linalg.cholesky(covariance)
+        inverse = np.linalg.solve(factor, np.eye(len(factor)))
+        self.mean, self.precision = np.array(mean), inverse.T @ inverse
+        self.log_determinant = -2.0 * float(np.sum(np.log(np.diag(factor))))  # of the precision
+        self._digest = hashlib.blake2b(self.mean.tobytes() + self.precision.tobytes(), digest_size=16).digest()
+        for array in (self.mean, self.precision):
+            array.setflags(write=False)
+
+    def __hash__(self) -> int:
+        return hash(self._digest)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, DensePrior) and self._digest == other._digest)
+
+
 class GaussianPriorForm(Form):
     """mean of log p(Y | w) over the draws − KL(q ‖ N(mean, precision⁻¹)), for a general Gaussian prior."""
 
-    prior_mean: tuple[float, ...] = eqx.field(static=True)
-    precision: tuple[tuple[float, ...], ...] = eqx.field(static=True)
+    dense: DensePrior = eqx.field(static=True)
 
     def weight(self, hyper):
         return 1.0
@@ -152,16 +175,15 @@ class GaussianPriorForm(Form):
         return 0.0
 
     def log_prior(self, points, hyper):
-        precision = np.array(self.precision)
-        away = points - np.array(self.prior_mean)
-        constant = np.linalg.slogdet(precision)[1] - len(self.prior_mean) * LOG_TWO_PI
-        return 0.5 * (constant - jnp.sum((away @ precision) * away, axis=-1))
+        away = points - self.dense.mean
+        constant = self.dense.log_determinant - len(self.dense.mean) * LOG_TWO_PI
+        return 0.5 * (constant - jnp.sum((away @ self.dense.precision) * away, axis=-1))
 
     def penalty(self, posterior, hyper):
-        return -posterior.kl_to_gaussian(np.array(self.prior_mean), np.array(self.precision))
+        return -posterior.kl_to_gaussian(self.dense.mean, self.dense.precision, self.dense.log_determinant)
 
     def updated(self, hyper, moments):
         return hyper
 
     def prior(self, hyper):
-        return np.array(self.prior_mean), np.array(self.precision)
+        return self.dense.mean, self.dense.precision

@@ -6,14 +6,16 @@ A target is a function of the parameters in natural units and the form in which 
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from quenched.targets.form import EntropyForm, ExactKLForm, Form, GaussianPriorForm
+from quenched.targets.form import DensePrior, EntropyForm, ExactKLForm, Form, GaussianPriorForm
 
+_SYMMETRIC = 1e-8  # differences of a covariance from its transpose that are rounding, in units of its diagonal
 _LEARNED_FROM = 0.1  # where learned precisions begin, as in Algorithm 1 of the paper
 
 
@@ -58,8 +60,7 @@ def from_value_and_grad(function: Callable[..., Any]) -> Target:
 
     Called as function(parameters[, data]), with NumPy arrays in natural units, once per draw.
     """
-    if not callable(function):
-        raise ValueError(f"fun={function!r} is not callable; give fun(parameters) -> (value, gradient).")
+    _insist_callable("fun", function, "fun(parameters) -> (value, gradient)")
     return Target(function, on_host=True)
 
 
@@ -81,14 +82,15 @@ def with_gaussian_prior(
     prior_mean, prior_covariance
         Instead: a general Gaussian prior over the raveled parameters.
     """
+    _insist_callable("log_likelihood", log_likelihood, "log_likelihood(parameters)")
     if prior_covariance is not None or prior_mean is not None:
         if prior_precision is not None:
             raise ValueError("prior_precision: give either it or prior_mean and prior_covariance, not both.")
-        return Target(
-            log_likelihood,
-            make_form=lambda dim: _general_prior(dim, prior_mean, prior_covariance),
-            adds_jacobian=False,
-        )
+        mean = None if prior_mean is None else _real_numbers("prior_mean", prior_mean).flatten()
+        covariance = None if prior_covariance is None else _covariance("prior_covariance", prior_covariance)
+        # Made once: its inverse and determinant are not cheap. The arrays are our own copies.
+        make_form = lru_cache(maxsize=1)(lambda dim: _general_prior(dim, mean, covariance))
+        return Target(log_likelihood, make_form=make_form, adds_jacobian=False)
     learned = prior_precision is None
     start = _LEARNED_FROM if prior_precision is None else _positive("prior_precision", prior_precision)
     return Target(
@@ -120,9 +122,12 @@ def regression(
     prior_precision, noise_precision
         Fixed values; None learns them by their closed forms (paper, Eqs. 13 and 14).
     """
-    targets = np.asarray(y, dtype=np.float64)
+    _insist_callable("f", f, "f(parameters, X)")
+    targets = _real_numbers("y", y)
     if not targets.size:
         raise ValueError("y: is empty; there is nothing to fit.")
+    for path, leaf in jax.tree_util.tree_flatten_with_path(X)[0]:
+        _real_numbers("X" + jax.tree_util.keystr(path), leaf)
     start_prior = _LEARNED_FROM if prior_precision is None else _positive("prior_precision", prior_precision)
     start_noise = _LEARNED_FROM if noise_precision is None else _positive("noise_precision", noise_precision)
     return Target(
@@ -193,24 +198,64 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
         return None
 
 
-def _positive(name: str, value: float) -> float:
-    number = float(value)
+def _insist_callable(name: str, function: Any, wanted: str) -> None:
+    if not callable(function):
+        raise ValueError(f"{name}={function!r} is not callable; give {wanted}.")
+
+
+def _positive(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
     if not (np.isfinite(number) and number > 0):
         raise ValueError(f"{name}={value!r}: a precision must be a positive number.")
     return number
 
 
-def _general_prior(dim: int, mean: Any, covariance: Any) -> GaussianPriorForm:
-    centre = np.zeros(dim) if mean is None else np.asarray(mean, dtype=np.float64).reshape(-1)
-    spread = np.eye(dim) if covariance is None else np.asarray(covariance, dtype=np.float64)
+def _real_numbers(name: str, value: Any) -> np.ndarray:
+    """An array of finite floats."""
+    array = np.asarray(value)
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name}: is complex, and its imaginary part would be lost; give real numbers.")
+    try:
+        array = np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: has dtype {array.dtype}; give real numbers.") from error
+    for kind, wrong, remedy in (
+        ("NaN", np.isnan(array), "remove or impute missing values first"),
+        ("infinite values", np.isinf(array), "give finite numbers"),
+    ):
+        if wrong.any():
+            first = tuple(np.argwhere(wrong)[0].tolist())
+            raise ValueError(f"{name}: has {int(wrong.sum())} {kind}, the first at index {first}; {remedy}.")
+    return array
+
+
+def _covariance(name: str, value: Any) -> np.ndarray:
+    array = _real_numbers(name, value)
+    if array.ndim != 2 or array.shape[0] != array.shape[1]:
+        raise ValueError(f"{name} has shape {array.shape}; a square matrix is needed.")
+    spread = np.sqrt(np.abs(np.diag(array)))
+    away = np.abs(array - array.T)
+    if np.any(away > _SYMMETRIC * np.outer(spread, spread)):
+        i, j = np.unravel_index(np.argmax(away), away.shape)
+        raise ValueError(
+            f"{name}: is not symmetric; its entries at ({i}, {j}) and ({j}, {i}) are {array[i, j]:.6g} and "
+            f"{array[j, i]:.6g}, {away[i, j]:.3g} apart."
+        )
+    return 0.5 * (array + array.T)
+
+
+def _general_prior(dim: int, mean: np.ndarray | None, covariance: np.ndarray | None) -> GaussianPriorForm:
+    centre = np.zeros(dim) if mean is None else mean
+    spread = np.eye(dim) if covariance is None else covariance
     if centre.shape != (dim,) or spread.shape != (dim, dim):
         raise ValueError(
             f"prior_mean has shape {centre.shape} and prior_covariance {spread.shape}; "
             f"the parameters need ({dim},) and ({dim}, {dim})."
         )
     try:
-        np.linalg.cholesky(spread)
+        return GaussianPriorForm(DensePrior(centre, spread))
     except np.linalg.LinAlgError as error:
         raise ValueError("prior_covariance: is not positive definite.") from error
-    precision = np.linalg.inv(spread)
-    return GaussianPriorForm(tuple(centre.tolist()), tuple(map(tuple, precision.tolist())))

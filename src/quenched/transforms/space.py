@@ -1,5 +1,6 @@
 """The space of a problem's parameters: names, shapes, and the way to one vector on the real line and back."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -9,6 +10,8 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.transforms.transform import Real, Transform
+
+_AMBIGUOUS = set(".[]'\"")
 
 Parameters = Any  # any pytree of float arrays
 
@@ -94,8 +97,8 @@ def describe_space(start: Parameters, transforms: object = None) -> tuple[Space,
         raise ValueError(f"start: {start!r} holds no parameters; give an array or a pytree of arrays.")
     chosen = _match_transforms(start, transforms)
     leaves, vectors = [], []
-    for (path, value), transform in zip(with_paths, chosen, strict=True):
-        name = leaf_name(path)
+    names = leaf_names([path for path, _ in with_paths])
+    for name, (_, value), transform in zip(names, with_paths, chosen, strict=True):
         array = _float_array(name, value)
         leaf = Leaf(name, array.shape, transform)
         vectors.append(_real_start(leaf, array))
@@ -108,8 +111,12 @@ def describe_space(start: Parameters, transforms: object = None) -> tuple[Space,
 
 def leaf_name(path: tuple) -> str:
     """A dotted name for a leaf of the pytree; a bare array is called `parameters`."""
-    parts = [str(getattr(key, "key", getattr(key, "name", getattr(key, "idx", key)))) for key in path]
-    return ".".join(parts) or "parameters"
+    return _joined(_keys(path), quoted=False)
+
+
+def leaf_names(paths: Sequence[tuple]) -> list[str]:
+    """A name for every leaf of a pytree, no two the same: `a.b` for b in a, and then `'a.b'` for a key with a dot."""
+    return _distinct([_keys(path) for path in paths])
 
 
 def _float_array(name: str, value: object) -> np.ndarray:
@@ -147,22 +154,42 @@ def _inside(transform: Transform, vector: np.ndarray, array: np.ndarray) -> bool
 
 def _match_transforms(start: Parameters, transforms: object) -> list[Transform]:
     """One transform per leaf: a single one for all, or a pytree like `start` in which None or a missing key is real."""
-    n_leaves = len(jax.tree.leaves(start))
+    paths = [_keys(path) for path, _ in jax.tree_util.tree_flatten_with_path(start)[0]]
     if transforms is None or isinstance(transforms, Transform):
-        return [transforms or Real()] * n_leaves
-    known = {leaf_name(path) for path, _ in jax.tree_util.tree_flatten_with_path(start)[0]}
+        return [transforms or Real()] * len(paths)
     given = jax.tree_util.tree_flatten_with_path(transforms, is_leaf=lambda x: x is None or isinstance(x, Transform))[0]
-    chosen: dict[str, Transform] = {}
+    chosen: dict[tuple[str, ...], Transform] = {}
     for path, transform in given:
-        name = leaf_name(path)
+        keys = _keys(path)
         if transform is not None and not isinstance(transform, Transform):
             raise ValueError(
-                f"transforms: {name} = {transform!r} is not a transform; use positive, interval(a, b), ordered, "
-                "simplex, real or None."
+                f"transforms: {leaf_name(path)} = {transform!r} is not a transform; use positive, interval(a, b), "
+                "ordered, simplex, real or None."
             )
-        covered = [leaf for leaf in known if leaf == name or leaf.startswith(name + ".")]
+        covered = [own for own in paths if own[: len(keys)] == keys]
         if not covered:
-            raise ValueError(f"transforms: no parameter is called {name!r}; start has {sorted(known)}.")
-        chosen.update({leaf: transform or Real() for leaf in covered})
-    names = [leaf_name(path) for path, _ in jax.tree_util.tree_flatten_with_path(start)[0]]
-    return [chosen.get(name, Real()) for name in names]
+            raise ValueError(
+                f"transforms: no parameter is called {_joined(keys, quoted=len(keys) == 1)!r}; start has "
+                f"{sorted(_distinct(paths))}."
+            )
+        chosen.update({own: transform or Real() for own in covered})
+    return [chosen.get(own, Real()) for own in paths]
+
+
+def _keys(path: tuple) -> tuple[str, ...]:
+    """Where a leaf is, the same for a dict, a named tuple and a dataclass with the same names."""
+    return tuple(str(getattr(key, "key", getattr(key, "name", getattr(key, "idx", key)))) for key in path)
+
+
+def _joined(keys: tuple[str, ...], *, quoted: bool) -> str:
+    """A dotted name; `quoted` puts keys that could be taken for several into quotation marks."""
+    parts = [repr(key) if quoted and set(key) & _AMBIGUOUS else key for key in keys]
+    return ".".join(parts) or "parameters"
+
+
+def _distinct(paths: list[tuple[str, ...]]) -> list[str]:
+    names = [_joined(keys, quoted=False) for keys in paths]
+    seen = set(names)
+    # theta[0] may also be the first number of theta.
+    clear = len(seen) == len(names) and not any("[" in name and name.rpartition("[")[0] in seen for name in names)
+    return names if clear else [_joined(keys, quoted=True) for keys in paths]
