@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import settings
 
 import quenched as qd
-from quenched.families import Diagonal, Family, Full, Member, WarpedGaussian
+from quenched.families import Diagonal, Family, Full, Member, Role, roles
 from quenched.optimise import LBFGS, Minimiser, ScaledConjugateGradients
 
 law = settings(max_examples=6, deadline=None, derandomize=True, database=None)
@@ -36,19 +36,25 @@ FAMILIES: dict[str, Callable[[int], Family]] = {
 }
 
 
-def random_member(family: Family, dim: int, seed: int) -> Member:
-    """A member of the family nearest to a random Gaussian."""
+def random_member(family: Family, dim: int, seed: int, warp: float = 0.15) -> Member:
+    """A member near a random Gaussian; one that need not be Gaussian is warped by this much, in every way it can be."""
     generator = np.random.default_rng([seed, dim])
     root = generator.standard_normal((dim, dim)) / np.sqrt(dim) + np.eye(dim)
-    return family.member(generator.standard_normal(dim), root @ root.T, (dim,))
+    nearest = family.member(generator.standard_normal(dim), root @ root.T, (dim,))
+    warps = warp * np.random.default_rng([seed, dim, 1]).standard_normal(roles(nearest).size)
+    return with_numbers(nearest, np.where(roles(nearest) == Role.SHAPE, warps, numbers(nearest)))
 
 
-def random_warped(dim: int, seed: int, size: float = 0.15, bend: bool = True) -> WarpedGaussian:
-    """A warped member that is stretched and bent in every way it can be."""
-    plain = random_member(qd.Warped(bend=bend), dim, seed)
-    generator = np.random.default_rng([seed, dim, 1])
-    warp = {name: size * generator.standard_normal(getattr(plain, name).shape) for name in ("skew", "spread", "bends")}
-    return WarpedGaussian(plain.gaussian, **warp)
+def numbers(member: Member) -> np.ndarray:
+    """All numbers of a member in one vector."""
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(member)])
+
+
+def with_numbers(member: Member, vector: np.ndarray) -> Member:
+    """The member of the same kind with these numbers, in NumPy."""
+    leaves, structure = jax.tree.flatten(member)
+    parts = np.split(vector, np.cumsum([leaf.size for leaf in leaves])[:-1])
+    return jax.tree.unflatten(structure, [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)])
 
 
 TRANSFORMS: dict[str, tuple[Any, tuple[int, ...]]] = {

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -189,100 +188,6 @@ def remember_sizes(monkeypatch, sizes):
         return evaluate(self, points, *rest)
 
     monkeypatch.setattr(Traced, "evaluate", noted)
-
-
-# Save and load.
-
-
-def assert_same(one, other):
-    """Every field equal, to the last bit."""
-    assert type(one.posterior.member) is type(other.posterior.member)
-    for a, b in zip(jax.tree.leaves(one.posterior.member), jax.tree.leaves(other.posterior.member), strict=True):
-        np.testing.assert_array_equal(a, b)
-    np.testing.assert_array_equal(one.covariance, other.covariance)
-    jax.tree.map(np.testing.assert_array_equal, one.mean, other.mean)
-    jax.tree.map(np.testing.assert_array_equal, one.sd, other.sd)
-    jax.tree.map(np.testing.assert_array_equal, one.hyper, other.hyper)
-    for name in ("bound", "check_bound", "check_error", "status", "message", "n_draws", "n_evaluations"):
-        assert getattr(one, name) == getattr(other, name), name
-    for name in ("n_objective_evaluations", "seconds", "settings", "verdict", "space", "n_rounds"):
-        assert getattr(one, name) == getattr(other, name), name
-    assert tuple(one.history) == tuple(other.history)
-    assert len(one.optima) == len(other.optima)
-    for a, b in zip(one.optima, other.optima, strict=True):
-        assert (a.bound, a.n_starts) == (b.bound, b.n_starts)
-        np.testing.assert_array_equal(a.mean, b.mean)
-    assert str(one) == str(other)
-
-
-@pytest.mark.parametrize(
-    ("name", "family"),
-    [
-        ("logistic(5)", "full"),
-        ("logistic(5)", "diagonal"),
-        ("logistic(5)", "blocks"),
-        ("logistic(5)", "warped"),
-        ("constrained", "full"),
-    ],
-)
-def test_save_then_load_is_equal(name, family, tmp_path):
-    problem = problems.PROBLEMS[name]
-    fit = problem.fit(family=registry.FAMILIES[family](problem.dim), draws=24)
-    path = fit.save(tmp_path / "deep" / "fit.npz")
-    assert_same(fit, qd.load(path))
-    assert [entry.name for entry in path.parent.iterdir()] == ["fit.npz"]  # nothing temporary is left
-
-
-def test_hyperparameters_and_optima_survive_a_file(tmp_path):
-    fit = problems.PROBLEMS["two_peaks"].fit(starts=6, seed=0)
-    assert len(fit.optima) == 2
-    assert_same(fit, qd.load(fit.save(tmp_path / "a.npz")))
-    features = np.random.default_rng(0).standard_normal((20, 2))
-    line = qd.regression(lambda w, x: x @ w["w"], features, features[:, 0] + 0.1 * features[:, 1] ** 2)
-    learned = qd.fit(line, {"w": np.zeros(2)}, progress=False)
-    loaded = qd.load(learned.save(tmp_path / "b.npz"))
-    assert loaded.hyper == learned.hyper
-    assert set(loaded.hyper) == {"prior_precision", "noise_precision"}
-
-
-@pytest.mark.parametrize("container", ["named tuple", "ordered dict", "nested"])
-def test_files_keep_the_order_of_containers_that_json_does_not_know(container, tmp_path):
-    """JAX sorts the keys of a dict but not the fields of a named tuple: `slope` must not become `intercept`."""
-    from collections import OrderedDict, namedtuple
-
-    pair = namedtuple("pair", ["slope", "intercept"])
-    read, start = {
-        "named tuple": (lambda p: (p.slope, p.intercept), pair(0.0, 0.0)),
-        "ordered dict": (lambda p: (p["slope"], p["intercept"]), OrderedDict(slope=0.0, intercept=0.0)),
-        "nested": (lambda p: (p["b"][0].slope, p["b"][0].intercept), {"b": [pair(0.0, 0.0)], "a": (0.0, None)}),
-    }[container]
-
-    def log_density(parameters):
-        slope, intercept = read(parameters)
-        rest = sum(leaf**2 for leaf in jax.tree.leaves(parameters))
-        return -0.5 * ((slope - 5.0) ** 2 + (intercept + 7.0) ** 2 / 4.0) - 1e-9 * rest
-
-    fit = qd.fit(log_density, start, progress=False)
-    loaded = qd.load(fit.save(tmp_path / "fit.npz"))
-    assert [row["name"] for row in loaded.summary()] == [row["name"] for row in fit.summary()]
-    means = [float(leaf) for leaf in jax.tree.leaves(loaded.mean)]
-    assert means == [float(leaf) for leaf in jax.tree.leaves(fit.mean)]
-    flat = {
-        jax.tree_util.keystr(path, simple=True): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(loaded.mean)
-    }
-    (slope,) = [value for name, value in flat.items() if name.endswith("slope")]
-    np.testing.assert_allclose(slope, 5.0, atol=1e-5)
-
-
-def test_a_saved_fit_is_readable_without_this_library(tmp_path):
-    import json
-
-    path = problems.fitted("poisson").save(tmp_path / "fit.npz")
-    with np.load(path, allow_pickle=False) as archive:
-        text = json.loads(str(archive["fit.json"]))
-        np.testing.assert_array_equal(archive["posterior.0"], problems.fitted("poisson").posterior.mean)
-    assert text["numbers"]["bound"] == problems.fitted("poisson").bound
-    assert text["settings"]["seed"] == 0
 
 
 # The same bits.

@@ -162,4 +162,4 @@ class Blocks(Family):
     def _of_blocks(self, stack_at: Callable[[np.ndarray], FullGaussian], sizes: tuple[int, ...]) -> BlocksGaussian:
         """The member whose stack of blocks at coordinates (block, size) is what the function gives."""
         places = self._places(sizes)
-        return BlocksGaussian(tuple(stack_at(np.array(stack)) for stack in places), places)
+        return BlocksGaussian(tuple(stack_at(np.array(stack)) for stack in places), places)  # pyright: ignore

@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -33,7 +33,7 @@ def roles(member: eqx.Module) -> np.ndarray:
 
 def _role(member: eqx.Module, path: tuple[Any, ...]) -> Role:
     """What the innermost field on the way to an array says."""
-    role, node = None, member
+    role, node = None, cast(Any, member)
     for key in path:
         if isinstance(key, jax.tree_util.GetAttrKey):
             role = type(node).__dataclass_fields__[key.name].metadata.get("role", role)

@@ -185,7 +185,8 @@ class Warped(Family):
             return member
         *leading, dim = np.shape(member.mean)
         n = n_bends(dim) if self._bends(dim) else 0
-        return WarpedGaussian(member, *(np.zeros((*leading, size)) for size in (dim, packed_size(dim), n)))
+        unwarped = [np.zeros((*leading, size)) for size in (dim, packed_size(dim), n)]
+        return WarpedGaussian(member, *unwarped)  # pyright: ignore
 
     def member(self, mean, precision, sizes):
         return self.lift(self.base.member(mean, precision, sizes))
