@@ -1,4 +1,4 @@
-"""Folders and servers for the tests of `quenched.datasets`. Nothing here reaches beyond this machine."""
+"""Folders and servers for the tests of `quenched.paper.datasets`. Nothing here reaches beyond this machine."""
 
 import hashlib
 import http.server
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from quenched.datasets.registry import RemoteFile
+from quenched.paper.datasets.registry import RemoteFile
 
 GIVEN_DATA = os.environ.get("QUENCHED_DATA")
 

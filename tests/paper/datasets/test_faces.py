@@ -1,13 +1,14 @@
 """Faces: the official folder, the files at hand, and what is no face at all. No image is in the repository."""
 
 import shutil
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from quenched import datasets
-from quenched.datasets.cropped_yale import halve, read_pgm
+from quenched.paper import datasets
+from quenched.paper.datasets.faces import halve, read_cropped_yale, read_pgm
 
 
 def write_pgm(path: Path, image: np.ndarray, header: str = "P5\n{w} {h}\n255\n") -> None:
@@ -17,10 +18,10 @@ def write_pgm(path: Path, image: np.ndarray, header: str = "P5\n{w} {h}\n255\n")
 
 
 @pytest.fixture
-def official(tmp_path: Path) -> Path:
+def official(own_folder: Path) -> Path:
     """A folder of the official layout with random images: two people, an ambient image and a bad one."""
     random = np.random.default_rng(0)
-    folder = tmp_path / "CroppedYale"
+    folder = own_folder / "yaleb" / "CroppedYale"
     for person, name in ((2, "P00A+000E+00"), (2, "P00A-130E+20"), (1, "P00A+035E-20"), (1, "P00_Ambient")):
         image = random.integers(0, 256, (192, 168))
         write_pgm(folder / f"yaleB{person:02d}" / f"yaleB{person:02d}_{name}.pgm", image)
@@ -29,27 +30,36 @@ def official(tmp_path: Path) -> Path:
 
 
 def test_the_official_folder(official: Path) -> None:
-    loaded = datasets.faces(official)
+    loaded = datasets.faces()
     assert loaded.images.shape == (3, 96, 84)
     assert loaded.images.dtype == np.uint8
     assert loaded.people.tolist() == [1, 2, 2]
     assert loaded.origin == "CroppedYale"
-    assert datasets.faces(official, people=[2]).people.tolist() == [2, 2]
+    assert datasets.faces([2]).people.tolist() == [2, 2]
 
 
-def test_the_official_folder_in_the_data_folder_comes_first(official: Path, own_folder: Path) -> None:
-    shutil.move(official, own_folder / "yaleb" / "CroppedYale")
+@pytest.mark.parametrize("other", ["folder", "cache"])
+def test_the_official_folder_comes_first_wherever_it_is(
+    other: str, official: Path, own_folder: Path, empty_cache: Path
+) -> None:
+    place = own_folder if other == "folder" else empty_cache
+    if other == "cache":
+        (place / "yaleb").mkdir(parents=True)
+        shutil.move(official, place / "yaleb" / "CroppedYale")
+    (place / "yaleb" / "yaleb_96x84_uint8.npz").write_bytes(b"not looked at")
     assert datasets.faces().people.tolist() == [1, 2, 2]
 
 
-def test_a_zip_of_four_people_equals_the_file_of_all(data: Path) -> None:
+def test_the_official_folder_of_four_people_equals_the_file_of_all(data: Path, tmp_path: Path) -> None:
     archive = data / "yaleb" / "CroppedYale_subset_B01-B04.zip"
     if not archive.is_file():
         pytest.skip("the zip of four people is not at hand")
-    four, everybody = datasets.faces(archive), datasets.faces()
+    with zipfile.ZipFile(archive) as packed:
+        packed.extractall(tmp_path / "CroppedYale")
+    four, same = read_cropped_yale(tmp_path / "CroppedYale"), datasets.faces([1, 2, 3, 4])
+    np.testing.assert_array_equal(four.people, same.people)
+    np.testing.assert_array_equal(four.images, same.images)
     assert np.unique(four.people).tolist() == [1, 2, 3, 4]
-    for person in (1, 2, 3, 4):
-        np.testing.assert_array_equal(four.of(person), everybody.of(person))
 
 
 def test_all_people_are_there(data: Path) -> None:
@@ -58,7 +68,7 @@ def test_all_people_are_there(data: Path) -> None:
     everybody = datasets.faces()
     assert everybody.images.shape == (2414, 96, 84)
     assert np.unique(everybody.people).tolist() == [n for n in range(1, 40) if n != 14]
-    assert datasets.faces(people=[39]).images.shape == (64, 96, 84)
+    assert datasets.faces([39]).images.shape == (64, 96, 84)
 
 
 def test_the_small_images_are_the_same_faces(data: Path, own_folder: Path) -> None:
@@ -76,13 +86,13 @@ def test_the_small_images_are_the_same_faces(data: Path, own_folder: Path) -> No
     # The mean face of a person is upright: brighter and darker in the same places.
     reduced = large["images"][large["subject"] == 20].mean(axis=0).reshape(32, 3, 28, 3).mean(axis=(1, 3))
     columns = np.linspace(0, 27, 32).round().astype(int)
-    assert np.corrcoef(small.of(20).mean(axis=0).ravel(), reduced[:, columns].ravel())[0, 1] > 0.9
+    assert np.corrcoef(small.images[small.people == 20].mean(axis=0).ravel(), reduced[:, columns].ravel())[0, 1] > 0.9
 
 
 def test_damaged_file_is_named(data: Path, own_folder: Path) -> None:
     (own_folder / "yaleb").mkdir()
     (own_folder / "yaleb" / "yaleb_96x84_uint8.npz").write_bytes(b"damaged")
-    with pytest.raises(datasets.DatasetError, match=r"yaleb_96x84_uint8\.npz.*truncated"):
+    with pytest.raises(datasets.DatasetError, match=r"yaleb_96x84_uint8\.npz.*7 bytes.*official folder"):
         datasets.faces()
 
 
@@ -110,20 +120,16 @@ def test_what_is_no_image_is_named(content: bytes, message: str) -> None:
         read_pgm(content, "odd.pgm")
 
 
-def test_folders_without_faces_are_named(tmp_path: Path, official: Path) -> None:
-    with pytest.raises(datasets.DatasetError, match="has no image named like"):
-        datasets.faces(_empty(tmp_path))
-    with pytest.raises(datasets.DatasetError, match=r"no image of people \[7\]"):
-        datasets.faces(official, people=[7])
-    with pytest.raises(datasets.DatasetError, match="neither a folder nor a zip"):
-        datasets.faces(tmp_path / "nowhere")
+def test_folders_without_faces_are_named(official: Path) -> None:
+    with pytest.raises(datasets.DatasetError, match=r"no image of people \[7\] named like"):
+        datasets.faces([7])
     write_pgm(official / "yaleB02" / "yaleB02_P00A+010E+00.pgm", np.zeros((100, 100)))
     with pytest.raises(datasets.DatasetError, match="several sizes"):
-        datasets.faces(official)
-    with pytest.raises(ValueError, match=r"person=9.*there are 1"):
-        datasets.faces(official, people=[1]).of(9)
+        datasets.faces()
 
 
-def _empty(folder: Path) -> Path:
-    (folder / "empty").mkdir()
-    return folder / "empty"
+def test_people_who_are_not_in_the_file_are_named(data: Path) -> None:
+    if not (data / "yaleb").is_dir():
+        pytest.skip("the faces are not at hand")
+    with pytest.raises(datasets.DatasetError, match=r"people=\[14\]: the file has no image"):
+        datasets.faces([14])

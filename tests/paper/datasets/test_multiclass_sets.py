@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-from quenched import datasets
+from quenched.paper import datasets
 
 # name: (features, members of each class)
 COUNTS = {
@@ -25,15 +25,13 @@ COUNTS = {
 def test_counts(name: str, data: Path) -> None:
     features, members = COUNTS[name]
     loaded = datasets.load(name)
-    assert loaded.name == name
     assert loaded.features.shape == (sum(members.values()), features)
     assert (loaded.features.dtype, loaded.labels.dtype) == (np.float64, np.int64)
     assert np.isfinite(loaded.features).all()
     assert loaded.classes == tuple(sorted(members))
     assert dict(zip(loaded.classes, np.bincount(loaded.labels).tolist(), strict=True)) == members
-    assert len(loaded.feature_names) == features
-    row = datasets.describe(name)
-    assert (row.rows, row.features, row.classes) == (*loaded.features.shape, len(members))
+    known = datasets.find(name)
+    assert (known.rows, known.features, known.classes) == (*loaded.features.shape, len(members))
 
 
 @pytest.mark.parametrize(
@@ -74,6 +72,6 @@ def test_vehicle_keeps_the_order_of_its_nine_files(data: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["banana", "flare-solar", "raetsch-benchmarks"])
-def test_two_class_sets_are_sent_to_partitions(name: str) -> None:
-    with pytest.raises(ValueError, match=r"partitions\(...\).*load reads ecoli, glass"):
+def test_other_sets_are_refused_with_those_that_would_do(name: str) -> None:
+    with pytest.raises(ValueError, match=rf"{name} is not read here.*Choose one of ecoli, glass.*crabs\."):
         datasets.load(name)

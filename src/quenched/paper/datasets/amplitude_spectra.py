@@ -7,7 +7,6 @@ folder only: `<QUENCHED_DATA>/groundmotion/fas_records.csv` and `fas_records_den
 import numpy as np
 
 from quenched.paper.datasets.files import DATA_VARIABLE, DatasetError, data_folder
-from quenched.science import read_spectra_csv
 
 _FILES = {
     "fksh11": ("fas_records_dense.csv", "kiknet_fksh11"),
@@ -40,6 +39,8 @@ def ground_motion(name: str) -> dict[str, np.ndarray]:
     DatasetError
         Without the folder or the file, saying where the records are public.
     """
+    from quenched.science import read_spectra_csv  # which a list of datasets need not load
+
     if name not in _FILES:
         raise ValueError(f"name={name!r}: no such ground-motion set; there are {', '.join(_FILES)}.")
     file, label = _FILES[name]
