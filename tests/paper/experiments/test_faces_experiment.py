@@ -6,11 +6,11 @@ import json
 import numpy as np
 import pytest
 
-from quenched.reproduce import reproduce
-from quenched.reproduce.denoising import corrupt, distance
-from quenched.reproduce.face_pictures import pack, unpack
-from quenched.reproduce.faces import faces, run
-from quenched.reproduce.tasks import Outcome
+from quenched.paper.experiments import reproduce
+from quenched.paper.experiments.denoisers import corrupt, distance
+from quenched.paper.experiments.face_denoising import faces, run
+from quenched.paper.experiments.face_pictures import pack, unpack
+from quenched.paper.experiments.tasks import Outcome
 
 
 @pytest.fixture
@@ -26,8 +26,8 @@ def people(tmp_path, monkeypatch):
             content = b"P5 40 48 255\n" + np.clip(image, 0, 255).astype(np.uint8).tobytes()
             (folder / f"yaleB{person:02d}_P00A+{light:03d}E+00.pgm").write_bytes(content)
     monkeypatch.setenv("QUENCHED_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr("quenched.reproduce.faces._PEOPLE", (1, 2))
-    monkeypatch.setattr("quenched.reproduce.faces._QUICK", (1, 2))
+    monkeypatch.setattr("quenched.paper.experiments.face_denoising._PEOPLE", (1, 2))
+    monkeypatch.setattr("quenched.paper.experiments.face_denoising._QUICK", (1, 2))
 
 
 def test_a_third_of_the_pixels_is_replaced():
