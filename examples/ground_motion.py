@@ -14,8 +14,8 @@ import sys
 import jax
 import numpy as np
 
-from quenched import datasets
-from quenched.science import GroundMotion, fourier_amplitude
+from quenched.paper import datasets
+from quenched.science import GroundMotion, fourier_amplitude, read_spectra_csv
 
 
 # %%
@@ -35,7 +35,7 @@ def simulated():
 def spectra():
     """The file that was named, else FKSH11, else a simulation."""
     if len(sys.argv) > 1:
-        return datasets.read_spectra_csv(sys.argv[1])
+        return read_spectra_csv(sys.argv[1])
     try:
         return datasets.ground_motion("fksh11")
     except datasets.DatasetError as error:

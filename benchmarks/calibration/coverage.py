@@ -10,7 +10,7 @@ import numpy as np
 from jax.scipy.stats import cauchy, norm
 
 import quenched as qd
-from quenched.datasets import ground_motion
+from quenched.paper.datasets import ground_motion
 from quenched.science import GroundMotion
 
 _MANY = 32768  # draws of the answer that counts as the truth

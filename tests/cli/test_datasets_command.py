@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from quenched import datasets
-from quenched.datasets.registry import find
+from quenched.paper.datasets import find, names
 
 GIVEN_DATA = os.environ.get("QUENCHED_DATA")
 
@@ -22,7 +21,7 @@ def test_list_names_every_dataset(run):
     done = run("datasets", "list")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert [line.split()[0] for line in lines[1:]] == list(datasets.names())
+    assert [line.split()[0] for line in lines[1:]] == list(names())
     assert all("not fetched" in line for line in lines[1:])
 
 
@@ -31,7 +30,7 @@ def test_list_describes_on_a_wide_screen(call, monkeypatch, columns, described):
     monkeypatch.setenv("COLUMNS", columns)
     code, printed, _ = call("datasets", "list")
     assert code == 0
-    assert (datasets.describe("iris").description[:25] in printed) == described
+    assert (find("iris").description[:25] in printed) == described
 
 
 def test_fetch_checks_what_is_there(call, monkeypatch, tmp_path):

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import paper
+import paper_formulas as paper
 import problems
 import quenched as qd
 

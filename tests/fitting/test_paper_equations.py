@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import paper
+import paper_formulas as paper
 import quenched as qd
 import registry
 from quenched.families import Full

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
-import paper
+import paper_formulas as paper
 import registry
 from quenched.optimise import LBFGS, ScaledConjugateGradients, minimise
 

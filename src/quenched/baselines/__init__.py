@@ -1,4 +1,4 @@
-"""The methods the paper compares with."""
+"""Other methods that return the same `Fit`, to compare with."""
 
 from quenched.baselines.laplace import laplace
 

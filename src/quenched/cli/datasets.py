@@ -1,12 +1,9 @@
 """`quenched datasets list` and `quenched datasets fetch NAME`."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from quenched.cli.misuse import Misuse
-
-if TYPE_CHECKING:
-    from quenched.datasets import Row
 
 _WIDE = 110  # characters: below, descriptions would be cut to nothing
 
@@ -26,10 +23,10 @@ def show(options: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from quenched.datasets import DatasetError, table
+    from quenched.paper.datasets import DatasetError, find, names, where
 
     try:
-        rows = table()
+        places = {find(name): where(find(name)) for name in names()}
     except DatasetError as error:
         raise Misuse(str(error)) from error
     console = Console()
@@ -41,15 +38,12 @@ def show(options: argparse.Namespace) -> int:
     wide = console.width >= _WIDE
     if wide:
         shown.add_column("what", no_wrap=True, overflow="ellipsis")
-    for row in rows:
-        shown.add_row(*_cells(row), *([row.description] if wide else []))
+    for dataset, place in places.items():
+        counts = (dataset.rows, dataset.features, dataset.classes)
+        cells = [dataset.name, *("" if count is None else str(count) for count in counts), _size(dataset.size), place]
+        shown.add_row(*cells, *([dataset.description] if wide else []))
     console.print(shown)
     return 0
-
-
-def _cells(row: "Row") -> list[str]:
-    counts = ["" if count is None else str(count) for count in (row.rows, row.features, row.classes)]
-    return [row.name, *counts, _size(row.size), row.where]
 
 
 def _size(count: int) -> str:
@@ -61,7 +55,7 @@ def _size(count: int) -> str:
 
 def fetch(options: argparse.Namespace) -> int:
     """Bring the files of a dataset to this machine and say where they are."""
-    from quenched import datasets
+    from quenched.paper import datasets
 
     for name in datasets.names() if options.name == "all" else (options.name,):
         try:

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     if options.jobs is not None and options.jobs < 1:
         raise Misuse(f"--jobs {options.jobs}: at least one process is needed")
     try:
-        from quenched.reproduce import reproduce
+        from quenched.paper.experiments import reproduce
 
         names = [options.experiments] if isinstance(options.experiments, str) else options.experiments
         written = reproduce(names, full=options.full, out=options.out, jobs=options.jobs)

@@ -9,9 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from quenched.baselines.ppca import fixed_signs
 from quenched.draws import Draws, Purpose, matched, smallest, stream
 from quenched.fitting import Method
+from quenched.models.closed_form_ppca import fixed_signs
 from quenched.models.noise import Noise, read_noise
 from quenched.models.ppca import checked_components, checked_rows
 from quenched.models.projection import Projection, project

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from quenched.baselines.ppca import PPCASolution, fit_ppca
+from quenched.models.closed_form_ppca import PPCASolution, fit_ppca
 
 
 class PPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

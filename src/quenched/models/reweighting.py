@@ -10,8 +10,8 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from quenched.baselines.ppca import fit_ppca
 from quenched.families import Blocks, BlocksGaussian, factor_of_inverse
+from quenched.models.closed_form_ppca import fit_ppca
 from quenched.models.noise import Noise, pull
 
 _RIDGE = 1e-10  # relative, for columns that fewer rows determine than they have coefficients

@@ -3,8 +3,10 @@
 from quenched.science.boore import Medium, corner_frequency, fourier_amplitude
 from quenched.science.ground_motion import GroundMotion
 from quenched.science.identification import Judgement, judge, judge_fit
+from quenched.science.panels import corner_columns, spectrum_panels
 from quenched.science.prediction import Prediction
 from quenched.science.spectra import Spectra, read_spectra
+from quenched.science.spectra_csv import read_spectra_csv
 
 __all__ = [
     "GroundMotion",
@@ -12,9 +14,12 @@ __all__ = [
     "Medium",
     "Prediction",
     "Spectra",
+    "corner_columns",
     "corner_frequency",
     "fourier_amplitude",
     "judge",
     "judge_fit",
     "read_spectra",
+    "read_spectra_csv",
+    "spectrum_panels",
 ]

@@ -65,8 +65,8 @@ class GroundMotion:
         Parameters
         ----------
         table
-            A DataFrame, a mapping of columns (`event`, `Mw`, `R`, `f`, `fas`, or the names of the files that `datasets`
-            reads), or arrays (event, Mw, R, f, amplitude).
+            A DataFrame, a mapping of columns (`event`, `Mw`, `R`, `f`, `fas`, or the names of the files that
+            `read_spectra_csv` reads), or arrays (event, Mw, R, f, amplitude).
         using
             `quenched.fit`, or `quenched.laplace` to compare with.
         options
@@ -120,10 +120,13 @@ class GroundMotion:
 
     def prediction_error(self, table: Any, *, n: int = 200, seed: int = 0) -> float:
         """The paper's test error: mean squared error of ln amplitude, averaged over samples of the posterior."""
+        return float(np.mean(self.residuals(table, n=n, seed=seed) ** 2))
+
+    def residuals(self, table: Any, *, n: int = 200, seed: int = 0) -> np.ndarray:
+        """Predicted minus observed ln amplitude under samples of the posterior, (n, points)."""
         spectra = read_spectra(table, self._unit_name())
         assert spectra.amplitude is not None
-        lines = prediction.curves(self.sample(n, seed), *self._prepare(spectra))
-        return float(np.mean((lines - np.log(spectra.amplitude)) ** 2))
+        return prediction.curves(self.sample(n, seed), *self._prepare(spectra)) - np.log(spectra.amplitude)
 
     def summary(self) -> list[dict[str, Any]]:
         """One row per number: mean, sd, 95 % interval, bounds, and a remark where the data do not identify it."""

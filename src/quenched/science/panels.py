@@ -8,7 +8,7 @@ from quenched.science.inversion import PARAMETERS
 from quenched.science.spectra import UNITS, Spectra
 
 if TYPE_CHECKING:
-    from quenched.plots.spectra import Panel
+    from quenched.plots import Panel
     from quenched.science.ground_motion import GroundMotion
 
 _GRID = 80  # frequencies of a curve
@@ -16,7 +16,7 @@ _GRID = 80  # frequencies of a curve
 
 def spectrum_panels(model: "GroundMotion", spectra: Spectra, probability: float) -> "list[Panel]":
     """One panel per event and distance: observed points, and predictions on a grid of frequencies."""
-    from quenched.plots.spectra import Panel
+    from quenched.plots import Panel
 
     assert spectra.amplitude is not None
     panels = []

@@ -1,0 +1,104 @@
+"""Run experiments, and write `report.html` and `results.csv`."""
+
+import os
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from quenched.paper.experiments.bivariate_densities import bivariate
+from quenched.paper.experiments.experiment import Experiment
+from quenched.paper.experiments.face_denoising import faces
+from quenched.paper.experiments.linear_regression import linear
+from quenched.paper.experiments.logistic_regression import logistic
+from quenched.paper.experiments.multiclass_classification import multiclass
+from quenched.paper.experiments.records import write_csv
+from quenched.paper.experiments.spectra_inversion import groundmotion
+from quenched.paper.experiments.tasks import Outcome, run_tasks
+from quenched.report import Document, table
+
+
+class Reproduction(NamedTuple):
+    """What a run has written."""
+
+    report: Path
+    table: Path
+    failed: tuple[Outcome, ...]
+
+
+EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (bivariate, linear, logistic, multiclass, faces, groundmotion)}
+
+
+def reproduce(
+    names: Sequence[str] = ("all",), *, full: bool = False, out: str | Path = "out/reproduce", jobs: int | None = None
+) -> Reproduction:
+    """Rerun experiments of the paper and write one report.
+
+    Parameters
+    ----------
+    names
+        Of experiments, or "all".
+    full
+        Every partition and fold; otherwise a selection that takes a few minutes.
+    out
+        Folder of the report, the table, and one file per finished task: a run that was interrupted goes on from there.
+    jobs
+        Processes; one per core by default.
+
+    Returns
+    -------
+    Reproduction
+        Where the report and the table are, and which tasks failed.
+    """
+    chosen = _choose(names)
+    jobs = jobs or os.cpu_count() or 1
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    tasks = [task for experiment in chosen for task in experiment.tasks(full)]
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        bars = {e.name: progress.add_task(e.title, total=sum(t.experiment == e.name for t in tasks)) for e in chosen}
+        outcomes = run_tasks(tasks, folder / "tasks", jobs, lambda o: progress.advance(bars[o.task.experiment]))
+    of = {e: [outcome for outcome in outcomes if outcome.task.experiment == e.name] for e in chosen}
+    records = {e: e.records(of[e]) for e in chosen}
+    write_csv(folder / "results.csv", [record for rows in records.values() for record in rows])
+    page = _title(full)
+    for experiment in chosen:
+        for heading, parts in experiment.sections(of[experiment], records[experiment]):
+            page = page.section(heading, *parts)
+    failed = tuple(outcome for outcome in outcomes if outcome.error is not None)
+    page = _with_failures(page, failed) if failed else page
+    return Reproduction(page.write(folder / "report.html"), folder / "results.csv", failed)
+
+
+def _choose(names: Sequence[str]) -> list[Experiment]:
+    for name in names:
+        if name != "all" and name not in EXPERIMENTS:
+            raise ValueError(f"experiment {name!r} is not known; use {', '.join(EXPERIMENTS)} or all.")
+    return [e for e in EXPERIMENTS.values() if "all" in names or e.name in names]
+
+
+def _title(full: bool) -> Document:
+    versions = f"quenched {version('quenched')}, jax {jax.__version__}, numpy {np.__version__}"
+    return Document(
+        "The paper, reproduced",
+        subtitle="Gianniotis, Schnörr, Molkenthin, Bora (2015): "
+        + ("every partition and fold" if full else "a quick selection of partitions and folds"),
+        footer=f"{versions}, Python {platform.python_version()}, {os.cpu_count()} cores. Seeds are fixed; bounds are in nats.",
+    )
+
+
+def _with_failures(page: Document, failed: Sequence[Outcome]) -> Document:
+    rows = [(f"{o.task.experiment}/{o.task.name}", (o.error or "").strip().splitlines()[-1]) for o in failed]
+    return page.section(
+        "What failed",
+        "The rest of the report does not contain these; run again to try them again.",
+        table(["task", "error"], rows),
+    )

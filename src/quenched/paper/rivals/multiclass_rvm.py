@@ -1,0 +1,241 @@
+"""The multiclass relevance vector machine mRVM2 of Psorakis, Damoulas and Girolami (2010), for Sec. 3.4.
+
+Multinomial probit with auxiliary variables, y_nc = w_cᵀk_n + ε with ε ~ N(0, 1), the class of n being
+argmax_c y_nc, and w_nc ~ N(0, 1/α_nc), α_nc ~ Gamma(τ, υ). Each round, with f = Kw and i the class of n:
+
+- E step: ỹ_nc = f_nc − E_u[N(u; f_nc − f_ni, 1) F] / E_u[Φ(u + f_ni − f_nc) F] for c ≠ i, where
+  F = Π_{j≠i,c} Φ(u + f_ni − f_nj) and u ~ N(0, 1); ỹ_ni = f_ni − Σ_{j≠i} (ỹ_nj − f_nj);
+- M step: w_c = (KᵀK + A_c)⁻¹ Kᵀ ỹ_c with A_c = diag(α_1c … α_Nc);
+- α_nc = (2τ + 1) / (w_nc² + 2υ), and a sample leaves for good when α_nc is above a threshold for every class.
+
+Kernels come in many sizes and the threshold is a bare number, so the rounds run on the kernel divided by its
+root mean square. The weights and precisions returned are those of the kernel given.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import erfcx, log_ndtr, logsumexp
+
+from quenched.paper.rivals.arguments import Array, check_rounds, checked_features, checked_vector
+
+Integers = NDArray[np.intp]
+
+# Stands for the gap of a class to itself: Φ is one there for every u that has weight.
+OWN_CLASS = 1e3
+_NODES = 20  # of the Gauss-Hermite rule: nine digits
+
+
+@dataclass(frozen=True, eq=False)
+class MulticlassRVM:
+    """Weights of the samples that were kept.
+
+    Row r of `weights` and `precisions` (one column per class) belongs to training sample `relevance[r]`.
+    `history` is the training log likelihood at the start of each round and `n_kept` the number of samples
+    after it. `converged` is False when the rounds ran out.
+    """
+
+    weights: Array
+    relevance: Integers
+    precisions: Array
+    n_train: int
+    history: Array
+    n_kept: Integers
+    n_rounds: int
+    converged: bool
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, present in the training set or not."""
+        return self.weights.shape[1]
+
+    def predict_probability(self, kernel_rows: ArrayLike) -> Array:
+        """Class probabilities, one row per new sample.
+
+        Parameters
+        ----------
+        kernel_rows
+            Kernel between new samples (rows) and *all* training samples (columns), kept or not.
+        """
+        rows = checked_features(kernel_rows, "kernel_rows")
+        if rows.shape[1] != self.n_train:
+            raise ValueError(f"kernel_rows has {rows.shape[1]} columns; give one per training sample, {self.n_train}")
+        return probit_probability(rows[:, self.relevance] @ self.weights)
+
+
+def fit_multiclass_rvm(
+    kernel: ArrayLike,
+    labels: ArrayLike,
+    *,
+    n_classes: int | None = None,
+    precision_shape: float = 1e-8,
+    precision_rate: float = 1e-8,
+    start_precision: float = 1e-2,
+    prune_above: float = 1e5,
+    max_rounds: int = 1000,
+    tolerance: float = 5e-3,
+) -> MulticlassRVM:
+    """Fit mRVM2 to a training kernel.
+
+    Parameters
+    ----------
+    kernel
+        N × N matrix K; row n belongs to sample n. It need not be positive definite.
+    labels
+        Class of each sample, integers from 0. Classes may be absent; two must be present.
+    n_classes
+        Number of classes; None takes the largest label plus one.
+    precision_shape, precision_rate
+        τ and υ of the Gamma prior of the precisions, for a kernel of unit root mean square.
+    start_precision
+        First value of every α_nc, for a kernel of unit root mean square. The answer depends on it: a strong
+        start shrinks the first weights, and samples leave before the fit has begun.
+    prune_above
+        A sample leaves when all its precisions are above this, for a kernel of unit root mean square. At
+        least one sample is kept.
+    max_rounds, tolerance
+        Rounds stop when no sample left and no score f_nc moved by more than this times 1 + |f_nc|. EM creeps
+        near the end: tighten it for the exact mode, at the price of hundreds of rounds.
+    """
+    matrix, classes, n_classes = _checked_data(kernel, labels, n_classes)
+    _check_settings(precision_shape, precision_rate, start_precision, prune_above)
+    check_rounds(max_rounds, tolerance)
+    size = np.sqrt(np.mean(matrix**2))
+    scaled = matrix / size
+    gram = scaled.T @ scaled
+    kept = np.arange(len(scaled))
+    scores = np.zeros((len(scaled), n_classes))
+    precisions = np.full_like(scores, start_precision)
+    history, n_kept, still = [], [], False
+    while not still and len(history) < max_rounds:
+        wanted, log_probability = truncated_moments(scores, classes)
+        weights = _ridge(gram[np.ix_(kept, kept)], scaled[:, kept].T @ wanted, precisions)
+        precisions = (2 * precision_shape + 1) / (weights**2 + 2 * precision_rate)
+        lowest = np.min(precisions, axis=1)
+        stay = (lowest <= prune_above) | (np.arange(kept.size) == np.argmin(lowest))
+        kept, weights, precisions = kept[stay], weights[stay], precisions[stay]
+        previous, scores = scores, scaled[:, kept] @ weights
+        moved = np.max(np.abs(scores - previous) / (1 + np.abs(scores)))
+        still = bool(np.all(stay) and moved <= tolerance)
+        history.append(np.sum(log_probability))
+        n_kept.append(kept.size)
+    return MulticlassRVM(
+        weights=weights / size,
+        relevance=kept,
+        precisions=precisions * size**2,
+        n_train=len(scaled),
+        history=np.array(history),
+        n_kept=np.array(n_kept),
+        n_rounds=len(history),
+        converged=still,
+    )
+
+
+def _ridge(gram: Array, projected: Array, precisions: Array) -> Array:
+    """w_c = (KᵀK + A_c)⁻¹ Kᵀ ỹ_c for each class, scaled by A_c^−½ so that huge precisions do no harm."""
+    weights = np.empty_like(projected)
+    for label in range(projected.shape[1]):
+        scale = 1 / np.sqrt(precisions[:, label])
+        system = gram * np.outer(scale, scale)
+        system[np.diag_indices(scale.size)] += 1
+        factor = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+        weights[:, label] = scale * cho_solve(factor, scale * projected[:, label], check_finite=False)
+    return weights
+
+
+def truncated_moments(scores: Array, labels: Integers) -> tuple[Array, Array]:
+    """E step: mean of y ~ N(scores, I) given that the label's y is the largest, and log P of that event."""
+    items = np.arange(len(scores))
+    gaps = scores[items, labels][:, None] - scores
+    gaps[items, labels] = OWN_CLASS
+    points, log_weights = _centred_rule(gaps)
+    arguments = points[:, None, :] + gaps[:, :, None]
+    log_cdf = log_ndtr(arguments)
+    log_terms = log_weights + np.sum(log_cdf, axis=1)
+    log_probability = np.asarray(logsumexp(log_terms, axis=1))
+    weights = np.exp(log_terms - log_probability[:, None])
+    # φ / Φ as in `_hazard`, but from the logarithm at hand: a second special function would double the time.
+    hazard = np.exp(-0.5 * arguments**2 - log_cdf) / np.sqrt(2 * np.pi)
+    shift = np.einsum("nk,nck->nc", weights, hazard)
+    moments = scores - shift
+    moments[items, labels] = scores[items, labels] + np.sum(shift, axis=1)
+    return moments, log_probability
+
+
+def probit_probability(scores: Array) -> Array:
+    """P(i) = E_u Π_{j≠i} Φ(u + f_i − f_j), one row per sample; each row sums to one."""
+    classes = range(scores.shape[1])
+    log_probability = np.stack([truncated_moments(scores, np.full(len(scores), label))[1] for label in classes], axis=1)
+    # The rule's own sum is one to about 1e-9; dividing makes it one to rounding.
+    probability = np.exp(log_probability)
+    return probability / np.sum(probability, axis=1, keepdims=True)
+
+
+def _centred_rule(gaps: Array) -> tuple[Array, Array]:
+    """Gauss-Hermite points and log weights for φ(u) Π_j Φ(u + gap_j), centred and scaled by its mode.
+
+    Centred at zero the rule misses the mass when the label's score is far below another's.
+    """
+    mode = np.zeros((len(gaps), 1))
+    for _ in range(8):
+        # The derivative is convex and falls, so Newton's steps from zero rise to its root without overshoot.
+        hazard = _hazard(mode + gaps)
+        curvature = 1 + np.sum(hazard * (hazard + mode + gaps), axis=1, keepdims=True)
+        mode += (np.sum(hazard, axis=1, keepdims=True) - mode) / curvature
+    deviation = 1 / np.sqrt(curvature)
+    points, log_weights = _hermite_rule()
+    u = mode + deviation * points
+    return u, log_weights + np.log(deviation) + (points**2 - u**2) / 2
+
+
+def _hazard(x: Array) -> Array:
+    """φ(x) / Φ(x), which tends to −x on the left and to 0 on the right."""
+    with np.errstate(over="ignore"):
+        return np.sqrt(2 / np.pi) / erfcx(-x / np.sqrt(2))
+
+
+@cache
+def _hermite_rule() -> tuple[Array, Array]:
+    points, weights = hermegauss(_NODES)
+    return points, np.log(weights / np.sum(weights))
+
+
+def _checked_data(kernel: ArrayLike, labels: ArrayLike, n_classes: int | None) -> tuple[Array, Integers, int]:
+    matrix = checked_features(kernel, "kernel")
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"kernel has shape {matrix.shape}; give the square matrix of the training samples")
+    if not np.any(matrix):
+        raise ValueError("kernel is all zero; give one that tells the samples apart")
+    values = checked_vector("labels", labels, len(matrix))
+    wrong = values[(values < 0) | (values != np.round(values))]
+    if wrong.size:
+        raise ValueError(f"labels has the value {wrong[0]}; give integers from 0, np.unique makes them")
+    classes = values.astype(np.intp)
+    if np.all(classes == classes[0]):
+        raise ValueError(f"labels are all {classes[0]}; give samples of two classes or more")
+    if n_classes is None:
+        n_classes = int(np.max(classes)) + 1
+    if n_classes <= np.max(classes):
+        raise ValueError(f"n_classes is {n_classes} but labels has {np.max(classes)}; give a larger n_classes")
+    return matrix, classes, n_classes
+
+
+def _check_settings(shape: float, rate: float, start: float, prune_above: float) -> None:
+    settings = {
+        "precision_shape": shape,
+        "precision_rate": rate,
+        "start_precision": start,
+        "prune_above": prune_above,
+    }
+    for name, value in settings.items():
+        if not (np.isfinite(value) and value > 0):
+            raise ValueError(f"{name} is {value}; give a positive number")
+    largest = (2 * shape + 1) / (2 * rate)
+    if prune_above >= largest:
+        raise ValueError(
+            f"prune_above is {prune_above} but no precision exceeds {largest:.3g}; lower it or precision_rate"
+        )

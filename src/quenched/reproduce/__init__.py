@@ -1,5 +1,0 @@
-"""The paper's experiments, rerun, with our numbers beside the paper's."""
-
-from quenched.reproduce.run import EXPERIMENTS, reproduce
-
-__all__ = ["EXPERIMENTS", "reproduce"]

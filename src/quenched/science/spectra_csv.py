@@ -1,0 +1,44 @@
+"""Spectra from a CSV file, as columns for `GroundMotion`."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+_TEXT = ("dataset", "event", "origin_utc", "station", "sensor", "mag_type")  # even where they look like numbers
+
+
+def read_spectra_csv(path: str | Path) -> dict[str, np.ndarray]:
+    """Read a CSV file of spectra into columns; rows marked `usable` = 0 are left out, and lines with `#` are comments.
+
+    Needed are event, Mw, R_hyp_km, frequency_hz and fas, or other names that `GroundMotion` knows; every further column
+    is kept, as numbers where it holds only numbers.
+
+    Raises
+    ------
+    ValueError
+        For a file that is missing, empty, or not a table.
+    """
+    try:
+        with Path(path).open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path} cannot be read as a CSV file: {error}.") from error
+    if not rows:
+        raise ValueError(f"{path} has no rows below its heading.")
+    names = [name for name in rows[0] if name is not None]
+    for number, row in enumerate(rows, start=1):
+        if None in row or any(row[name] is None for name in names):
+            raise ValueError(f"{path}: row {number} does not have the {len(names)} cells of the heading.")
+    if "usable" in names:
+        rows = [row for row in rows if float(row["usable"]) == 1.0]
+    return {name: _column(name, [row[name] for row in rows]) for name in names}
+
+
+def _column(name: str, cells: list[str]) -> np.ndarray:
+    if name in _TEXT:
+        return np.array(cells)
+    try:
+        return np.array([float(cell) for cell in cells])
+    except ValueError:
+        return np.array(cells)
