@@ -20,7 +20,7 @@ seeds = st.integers(0, 2**31)
 def of_a_person(seed, n):
     """Normal numbers that a person gets from the same seed."""
     yield np.random.default_rng(seed).standard_normal(n)
-    yield np.random.RandomState(seed % 2**32).standard_normal(n)  # noqa: NPY002
+    yield np.random.RandomState(seed % 2**32).standard_normal(n)
     yield np.random.Generator(np.random.MT19937(seed)).standard_normal(n)
     yield np.asarray(jax.random.normal(jax.random.key(seed), (n,)))
     for k in range(20):

@@ -28,9 +28,12 @@ class Chunks(NamedTuple):
     n: Array  # number of draws
 
 
-def cut_up(draws: Draws, first: int, most: int) -> Chunks:
-    """Cut draws that have grown from `first` into chunks of at most `most`: their size stays the same as draws grow."""
-    half = half_of_mirrored(draws.points)
+def cut_up(draws: Draws, first: int, most: int, *, affine: bool) -> Chunks:
+    """Cut draws that have grown from `first` into chunks of at most `most`: their size stays the same as draws grow.
+
+    The mirror images of draws are those of their points too, if the posterior is an affine map.
+    """
+    half = half_of_mirrored(draws.points) if affine else None
     times = 1 if half is None else 2
     points = draws.points if half is None else half
     begun = first // times

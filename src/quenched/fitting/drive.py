@@ -37,7 +37,7 @@ class Entries(NamedTuple):
     factor: np.ndarray | None = None  # of the target's covariance, where the family cannot hold its correlations
     known: list[Totals | None] | None = None  # totals of each on the draws, where they have been taken
 
-    def some(self, places: np.ndarray) -> "Entries":
+    def some(self, places: np.ndarray | list[int]) -> "Entries":
         """Those at some places; `factor` goes."""
         index, posterior, hyper, bound = rows((self.index, self.posterior, self.hyper, self.bound), places)
         known = None if self.known is None else [self.known[int(place)] for place in np.arange(len(self.index))[places]]

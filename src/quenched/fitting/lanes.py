@@ -275,7 +275,7 @@ class Lanes(Driver):
         return done.begun, found
 
     def judge(self, entries, draws, *, profile=True):
-        form, chunks = self.batch.problem.form, self._chunks(draws)
+        form, chunks = self.batch.problem.form, self._chunks(draws, entries)
         program = partial(_judge, self.programs.evaluate, form, profile, chunks)
         bound, hyper, finite = self._apply(entries.index, program, entries.posterior, entries.hyper)
         self.costs.add(entries.index, draws.n)
@@ -295,7 +295,7 @@ class Lanes(Driver):
         if limits.moves is None:
             limits = limits._replace(moves=np.ones(rows(coordinates, 0).size, bool))
         machines = Ascents(self.programs.evaluate, self.batch.problem.form, climber)
-        context = (limits, self._chunks(draws), self.batch.problem.noise)
+        context = (limits, self._chunks(draws, entries), self.batch.problem.noise)
         done = self._drive(machines, context, entries.index, (coordinates, entries.hyper, rivals), doing)
         posterior, hyper, bound, code, count, turns = done.reports
         self.costs.add(entries.index, draws.n * turns, n_bounds * count)
@@ -315,8 +315,8 @@ class Lanes(Driver):
         found = self._apply(entries.index, program, entries.posterior, entries.hyper)
         return found.reshape(len(entries.index), -1)[:, : len(z)]
 
-    def _chunks(self, draws: Draws) -> Chunks:
-        return cut_up(draws, self.first, self.points_at_a_time)
+    def _chunks(self, draws: Draws, entries: Entries) -> Chunks:
+        return cut_up(draws, self.first, self.points_at_a_time, affine=entries.posterior.affine)
 
     def _drive(self, machines: Machines, context: Any, index: np.ndarray, inputs: Any, doing: str) -> Done:
         def stop(n_ended: int) -> bool:

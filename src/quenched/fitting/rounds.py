@@ -105,7 +105,7 @@ class Run:
             for place in index.tolist():
                 if self.driver.stopped and self.batch.n > 1:
                     break
-                self._fit(np.array([place]), given, final)
+                self._fit(np.array([place]), None if given is None else given.some([place]), final)
         except KeyboardInterrupt:
             self.driver.interrupted = True
             if self.batch.data is None and not np.isfinite(self.reached.bound).any():
