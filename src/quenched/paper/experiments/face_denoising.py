@@ -8,16 +8,7 @@ from typing import Any
 import numpy as np
 
 from quenched.paper import datasets
-from quenched.paper.experiments import printed
-from quenched.paper.experiments.denoisers import (
-    CLIP,
-    COMPONENTS,
-    PAPER_DRAWS,
-    by_cauchy_ppca,
-    by_others,
-    corrupt,
-    distance,
-)
+from quenched.paper.experiments import denoisers, printed
 from quenched.paper.experiments.experiment import Experiment, Section, results
 from quenched.paper.experiments.face_pictures import pack, picture_grid
 from quenched.paper.experiments.records import Record, by_method, shown, summarise
@@ -39,14 +30,15 @@ def run(person: int, mode: str, fold: int = 0, repetition: int = 0, max_rounds: 
     In fold 1 the halves change places, so that every image is a test image once in each repetition.
     """
     loaded = datasets.faces([person])
-    original, corrupted, half = corrupt(loaded.images, person, repetition)
-    trained, tested = (slice(None, half), slice(half, None))[:: -1 if fold == 1 else 1]
+    original, corrupted, half = denoisers.corrupt(loaded.images, person, repetition)
+    halves = (slice(None, half), slice(half, None))
+    trained, tested = reversed(halves) if fold == 1 else halves
     train, test, truth = corrupted[trained], corrupted[tested], original[tested]
     size = loaded.images.shape[1:]
     errors, seconds, reconstructed = {}, {}, {}
-    methods = {_OURS[mode]: lambda: by_cauchy_ppca(train, test, mode, person, max_rounds)}
+    methods = {_OURS[mode]: lambda: denoisers.by_cauchy_ppca(train, test, mode, person, max_rounds)}
     if mode == "default":
-        methods |= by_others(train, test, size)
+        methods |= denoisers.by_others(train, test, size)
     details: dict[str, Any] = {}
     for name, method in methods.items():
         began = time.perf_counter()
@@ -54,10 +46,10 @@ def run(person: int, mode: str, fold: int = 0, repetition: int = 0, max_rounds: 
         seconds[name] = time.perf_counter() - began
         if isinstance(answer, tuple):
             answer, details = answer
-        reconstructed[name], errors[name] = answer, distance(truth, answer).tolist()
+        reconstructed[name], errors[name] = answer, denoisers.distance(truth, answer).tolist()
     result = {"errors": errors, "seconds": seconds, "size": list(size), "origin": loaded.origin, **details}
     if mode == "default":
-        errors["corrupted"] = distance(truth, test).tolist()
+        errors["corrupted"] = denoisers.distance(truth, test).tolist()
         # Of middling brightness: neither the easiest nor almost black.
         shown_one = int(np.argsort(truth.mean(axis=1))[len(truth) // 2])
         panels = (truth, test, reconstructed["PPCA"], reconstructed[_OURS[mode]])
@@ -166,20 +158,20 @@ def _sections(outcomes: Sequence[Outcome], records: Sequence[Record]) -> list[Se
         f"Extended Yale B at {size} pixels. Half of each person's images train, drawn by seed, and the other half test; in "
         "a full run the halves then change places, so that every image is tested once, and all is repeated with "
         f"{_REPETITIONS - 1} other seeds for splits and corruption. A third of the pixels of every image is replaced "
-        f"by integers uniform on 0 to 255; q = {COMPONENTS}. The error is ‖original − "
+        f"by integers uniform on 0 to 255; q = {denoisers.COMPONENTS}. The error is ‖original − "
         "reconstruction‖² / ‖original‖² of the uncorrupted test image, averaged over a person's test images. Means are "
         "dominated by images that are almost black, of which the database has 71 below a mean grey value of 10; the medians "
         "are in results.csv.",
         _victory_table(records),
         "The share of images on which Cauchy PPCA beats PPCA, by seed: " + ", ".join(_images_won(outcomes)) + ".",
-        f"Clipping holds every pixel within {CLIP} standard deviations, by the median absolute deviation, of its median "
+        f"Clipping holds every pixel within {denoisers.CLIP} standard deviations, by the median absolute deviation, of its median "
         "over the training images. The median filter is of another kind: it knows that neighbouring pixels are alike, which no "
         "method of the paper is told; it also needs no training.",
         _people_table(records),
         "The paper prints the errors of four images: "
         + "; ".join(f"corrupted {c}, PPCA {p}, Cauchy PPCA {r}" for c, p, r in printed.FACES_FIGURE)
         + ". It names neither people nor S; in paper mode there are "
-        f"{PAPER_DRAWS} iid draws and {_PAPER_ROUNDS} rounds of Algorithm 1 (one in a quick run), from the same start. It "
+        f"{denoisers.PAPER_DRAWS} iid draws and {_PAPER_ROUNDS} rounds of Algorithm 1 (one in a quick run), from the same start. It "
         "has run with the first half for training alone: its means are over other images than those beside them, and much "
         "lower where an almost black image is in the half that it was not tested on.",
         picture_grid({person: result for person, result in list(found.items())[:4]}, ("PPCA", _OURS["default"])),

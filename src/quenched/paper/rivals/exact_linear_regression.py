@@ -11,20 +11,22 @@ the global maximum. Alternating MacKay's two equations finds a local one, slowly
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from quenched.paper.rivals.arguments import Array, check_precision, check_rounds, checked_features, checked_vector
+from quenched.paper.rivals.arguments import Array, check_precision, checked_features, checked_vector
+
+_TOLERANCE = 1e-10  # relative error of the precisions
 
 
 @dataclass(frozen=True, eq=False)
 class ExactLinearRegression:
     """Posterior of the weights and the log evidence, exact given the two precisions.
 
-    `evidence` is in nats with all constants; `history` is the best one seen after each round of the search.
-    `converged` is False when the rounds ran out, or when the evidence does not fall before the end of the
+    `evidence` is in nats with all constants. `converged` is False when it does not fall before the end of the
     search: with the prior precision if the targets do not depend on the features, with the noise precision if
     the features fit the targets without error.
     """
@@ -34,8 +36,6 @@ class ExactLinearRegression:
     prior_precision: float
     noise_precision: float
     evidence: float
-    history: Array
-    n_rounds: int
     converged: bool
 
 
@@ -45,8 +45,6 @@ def exact_linear_regression(
     *,
     prior_precision: float | None = None,
     noise_precision: float | None = None,
-    max_rounds: int = 1000,
-    tolerance: float = 1e-10,
 ) -> ExactLinearRegression:
     """Exact posterior of a linear model, with the precisions given or learned (None).
 
@@ -58,16 +56,13 @@ def exact_linear_regression(
         Vector y.
     prior_precision, noise_precision
         α and β; what is None is learned by maximising the evidence.
-    max_rounds, tolerance
-        The search stops when it knows the precisions to this relative error.
     """
     matrix = checked_features(features)
     spectrum = _decompose(matrix, checked_vector("targets", targets, len(matrix)))
     check_precision("prior_precision", prior_precision)
     check_precision("noise_precision", noise_precision)
-    check_rounds(max_rounds, tolerance)
     line = _Line(spectrum, prior_precision, noise_precision)
-    place, history, converged = _search(line, max_rounds, tolerance)
+    place, converged = _search(line)
     alpha, beta = (float(value[0]) for value in line.precisions(np.array([place])))
 
     precision = np.full(spectrum.n_weights, alpha)
@@ -79,9 +74,7 @@ def exact_linear_regression(
         covariance=scaled.T @ scaled,
         prior_precision=alpha,
         noise_precision=beta,
-        evidence=float(history[-1]),
-        history=history,
-        n_rounds=len(history),
+        evidence=float(line.evidence_and_slope(np.array([place]))[0][0]),
         converged=converged,
     )
 
@@ -172,33 +165,18 @@ def _steps(low: float, high: float) -> Array:
     return np.linspace(np.log(low), np.log(high), 1 + int(4 * np.log10(high / low)))
 
 
-def _search(line: _Line, max_rounds: int, tolerance: float) -> tuple[float, Array, bool]:
+def _search(line: _Line) -> tuple[float, bool]:
     """Best grid point, then the zero of the slope beside it."""
     grid = line.grid()
     evidence, slope = line.evidence_and_slope(grid)
     best = int(np.argmax(evidence))
-    history = [float(evidence[best])]
     if grid.size == 1:
-        return float(grid[0]), np.array(history), True
+        return float(grid[0]), True
     ahead = best + (1 if slope[best] > 0 else -1)
     # A maximum no higher than an end of the grid is a plateau: rounding would pick its precisions.
     plateau = evidence[best] - max(evidence[0], evidence[-1]) <= 1e-9 * max(1.0, abs(evidence[best]))
     if plateau or not 0 <= ahead < grid.size or slope[best] * slope[ahead] > 0:
-        return float(grid[best]), np.array(history), False
-
-    def slope_at(place: float) -> float:
-        value, derivative = line.evidence_and_slope(np.array([place]))
-        history.append(float(value[0]))
-        return float(derivative[0])
-
-    root, outcome = brentq(
-        slope_at,
-        grid[best],
-        grid[ahead],
-        xtol=tolerance,
-        maxiter=max_rounds,
-        full_output=True,
-        disp=False,
-    )
-    slope_at(root)
-    return float(root), np.maximum.accumulate(history), outcome.converged
+        return float(grid[best]), False
+    slope_at = lambda place: line.evidence_and_slope(np.array([place]))[1][0]
+    root: Any = brentq(slope_at, grid[best], grid[ahead], xtol=_TOLERANCE, maxiter=1000)  # SciPy's stubs add a report
+    return float(root), True

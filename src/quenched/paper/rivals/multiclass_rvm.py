@@ -28,6 +28,10 @@ Integers = NDArray[np.intp]
 # Stands for the gap of a class to itself: Φ is one there for every u that has weight.
 OWN_CLASS = 1e3
 _NODES = 20  # of the Gauss-Hermite rule: nine digits
+# For a kernel of unit root mean square: τ and υ of the Gamma prior of the precisions; the first value of every one, on which
+# the answer depends (a strong start shrinks the first weights, and samples leave before the fit has begun); and the value
+# above which all precisions of a sample must be for it to leave.
+_SHAPE, _RATE, _START, _PRUNE_ABOVE = 1e-8, 1e-8, 1e-2, 1e5
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +76,10 @@ def fit_multiclass_rvm(
     labels: ArrayLike,
     *,
     n_classes: int | None = None,
-    precision_shape: float = 1e-8,
-    precision_rate: float = 1e-8,
-    start_precision: float = 1e-2,
-    prune_above: float = 1e5,
     max_rounds: int = 1000,
     tolerance: float = 5e-3,
 ) -> MulticlassRVM:
-    """Fit mRVM2 to a training kernel.
+    """Fit mRVM2 to a training kernel. At least one sample is kept.
 
     Parameters
     ----------
@@ -89,34 +89,25 @@ def fit_multiclass_rvm(
         Class of each sample, integers from 0. Classes may be absent; two must be present.
     n_classes
         Number of classes; None takes the largest label plus one.
-    precision_shape, precision_rate
-        τ and υ of the Gamma prior of the precisions, for a kernel of unit root mean square.
-    start_precision
-        First value of every α_nc, for a kernel of unit root mean square. The answer depends on it: a strong
-        start shrinks the first weights, and samples leave before the fit has begun.
-    prune_above
-        A sample leaves when all its precisions are above this, for a kernel of unit root mean square. At
-        least one sample is kept.
     max_rounds, tolerance
         Rounds stop when no sample left and no score f_nc moved by more than this times 1 + |f_nc|. EM creeps
         near the end: tighten it for the exact mode, at the price of hundreds of rounds.
     """
     matrix, classes, n_classes = _checked_data(kernel, labels, n_classes)
-    _check_settings(precision_shape, precision_rate, start_precision, prune_above)
     check_rounds(max_rounds, tolerance)
     size = np.sqrt(np.mean(matrix**2))
     scaled = matrix / size
     gram = scaled.T @ scaled
     kept = np.arange(len(scaled))
     scores = np.zeros((len(scaled), n_classes))
-    precisions = np.full_like(scores, start_precision)
+    precisions = np.full_like(scores, _START)
     history, n_kept, still = [], [], False
     while not still and len(history) < max_rounds:
         wanted, log_probability = truncated_moments(scores, classes)
         weights = _ridge(gram[np.ix_(kept, kept)], scaled[:, kept].T @ wanted, precisions)
-        precisions = (2 * precision_shape + 1) / (weights**2 + 2 * precision_rate)
+        precisions = (2 * _SHAPE + 1) / (weights**2 + 2 * _RATE)
         lowest = np.min(precisions, axis=1)
-        stay = (lowest <= prune_above) | (np.arange(kept.size) == np.argmin(lowest))
+        stay = (lowest <= _PRUNE_ABOVE) | (np.arange(kept.size) == np.argmin(lowest))
         kept, weights, precisions = kept[stay], weights[stay], precisions[stay]
         previous, scores = scores, scaled[:, kept] @ weights
         moved = np.max(np.abs(scores - previous) / (1 + np.abs(scores)))
@@ -222,20 +213,3 @@ def _checked_data(kernel: ArrayLike, labels: ArrayLike, n_classes: int | None) -
     if n_classes <= np.max(classes):
         raise ValueError(f"n_classes is {n_classes} but labels has {np.max(classes)}; give a larger n_classes")
     return matrix, classes, n_classes
-
-
-def _check_settings(shape: float, rate: float, start: float, prune_above: float) -> None:
-    settings = {
-        "precision_shape": shape,
-        "precision_rate": rate,
-        "start_precision": start,
-        "prune_above": prune_above,
-    }
-    for name, value in settings.items():
-        if not (np.isfinite(value) and value > 0):
-            raise ValueError(f"{name} is {value}; give a positive number")
-    largest = (2 * shape + 1) / (2 * rate)
-    if prune_above >= largest:
-        raise ValueError(
-            f"prune_above is {prune_above} but no precision exceeds {largest:.3g}; lower it or precision_rate"
-        )
