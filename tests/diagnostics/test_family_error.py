@@ -9,8 +9,9 @@ import problems
 import quenched as qd
 from registry import FAMILIES
 
-# No sample of the posterior sees the neck of the funnel, or the other of two peaks, and so no weight can tell.
-UNSEEN = ("funnel", "two_peaks")
+# No sample of the posterior sees the neck of a funnel, or the other of two peaks, and so no weight can tell. Of eight
+# schools, which are a funnel too, k-hat is below 0.7 in three of eight seeds, and the evidence ten of its errors too low.
+UNSEEN = ("funnel", "eight_schools", "two_peaks")
 KNOWN = [name for name, p in problems.PROBLEMS.items() if p.evidence is not None and p.dim <= 20 and name not in UNSEEN]
 
 

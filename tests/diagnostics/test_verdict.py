@@ -66,8 +66,8 @@ FITS = {
     "log gamma": lambda: qd.fit(log_gamma, np.zeros(3), progress=False),
     "two bumps": lambda: qd.fit(two_bumps, np.zeros(1), progress=False),
     "Student": lambda: qd.fit(student, np.zeros(1), progress=False),
-    "nearly normal": lambda: qd.fit(nearly_normal, np.zeros(10), progress=False),
-    "funnel": lambda: qd.fit(funnel, np.zeros(6), progress=False),
+    "nearly normal": lambda: qd.fit(nearly_normal, np.zeros(10), seed=2, progress=False),
+    "funnel": lambda: qd.fit(funnel, np.zeros(6), seed=2, progress=False),
 }
 
 
@@ -130,7 +130,7 @@ def test_missed_spread_of_a_gaussian_is_exact():
 
 
 def test_draws_that_suffice_for_means_alone_are_said_to():
-    few = qd.fit(skewed_scale, {"tau": 1.0}, transforms={"tau": qd.positive}, draws=16, progress=False)
+    few = qd.fit(skewed_scale, {"tau": 1.0}, transforms={"tau": qd.positive}, draws=8, seed=5, progress=False)
     assert "suffice for means, but the sd of tau is only known to" in few.diagnose(progress=False).verdict
 
 

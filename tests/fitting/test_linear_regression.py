@@ -100,8 +100,8 @@ def test_the_history_of_the_monitor_shows_overfitting():
     features, y = paper_data(8)
     target = qd.regression(linear, features, y)
     options = {"method": qd.Alternating(max_rounds=12), "check": 500, "progress": False}
-    few = qd.fit(target, np.zeros(8), draws=qd.iid(10, 8), **options)
-    many = qd.fit(target, np.zeros(8), draws=qd.iid(100, 8), **options)
+    few = qd.fit(target, np.zeros(8), draws=qd.iid(10, 8, seed=2), **options)
+    many = qd.fit(target, np.zeros(8), draws=qd.iid(100, 8, seed=2), **options)
     gaps = few.history.bound - few.history.check_bound
     assert abs(gaps[0]) < 1.0
     assert gaps[-1] > 10.0
