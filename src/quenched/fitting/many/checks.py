@@ -61,7 +61,7 @@ def _ratios_of(scene: Scene, problems: np.ndarray, posterior: Member, hyper: Hyp
     z = np.zeros((max(-(-CHECK_BATCH // size), used) * size, fresh.shape[1]))
     z[: len(fresh)] = fresh
     chunks = z.reshape(-1, size, fresh.shape[1])
-    program = partial(_ratios, scene.programs.values, scene.problem.form, chunks, used)
+    program = partial(_ratios, scene.programs.inside.values, scene.problem.form, chunks, used)
     return scene.apply(problems, program, posterior, hyper).reshape(len(problems), -1)[:, : len(fresh)]
 
 

@@ -54,7 +54,7 @@ def modes(second_order, form: Form) -> Work:
     )
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled(static_argnums=0)
 def expand(second_order, points: Array, data: Any, hyper: Hyper) -> Expansion:
     """The targets to second order, each at its own point."""
     batch = min(_COLUMNS, points.shape[1])

@@ -96,7 +96,7 @@ class Rounds:
     def _ascend(self, index: np.ndarray, draws: Draws, chunks: Chunks, factor) -> tuple[np.ndarray, np.ndarray]:
         scene, method = self.scene, self.template.method
         assert isinstance(method, Joint)
-        evaluate, form = scene.programs.evaluate, scene.problem.form
+        evaluate, form = scene.programs.inside.evaluate, scene.problem.form
         posterior, hyper = rows((self.posterior, self.hyper), index)
         coordinates = Coordinates(posterior, hyper.free, factor)
         every = np.ones(rows(coordinates, 0).size, bool)

@@ -66,7 +66,7 @@ class Starters:
 
     def _at_modes(self, index: np.ndarray) -> np.ndarray:
         """Stand at the modes of those that have one; answers with those that may have been fooled."""
-        scene, starts, program = self.scene, self.starts, self.scene.programs.second_order
+        scene, starts, program = self.scene, self.starts, self.scene.programs.inside.second_order
         look = lambda points, hyper, data: expand(program, points, data, hyper)
         first = scene.apply(index, look, scene.points[index], rows(scene.hyper, index))
         cost = scene.problem.executor(1).second_order_cost(scene.problem.dim)
@@ -98,7 +98,7 @@ class Starters:
     def _judged(self, index: np.ndarray, member: Member, hyper: Hyper) -> tuple[np.ndarray, Hyper]:
         """What candidates are worth on the draws of the fit; minus infinity if their gradient is not finite."""
         scene = self.scene
-        program = partial(judge, scene.programs.evaluate, scene.problem.form, self.chunks)
+        program = partial(judge, scene.programs.inside.evaluate, scene.problem.form, self.chunks)
         found = scene.apply(index, program, member, hyper)
         self.starts.n_evaluations[index] += int(self.chunks.n)
         return np.where(np.isfinite(found.bound) & found.finite, found.bound, -np.inf), found.hyper
@@ -124,14 +124,14 @@ class Starters:
         scene, free = self.scene, self.scene.hyper.free[index]
         moves = without_correlations(rows(broad, 0), free.shape[1]) > 0
         limits = Limits(SHORT_FIT_TOLERANCE, LONGEST_SHORT_FIT, LONGEST_SHORT_FIT, moves, short=True)
-        plan = Plan(scene.programs.evaluate, scene.problem.form, LBFGS())
+        plan = Plan(scene.programs.inside.evaluate, scene.problem.form, LBFGS())
         inputs = (Coordinates(broad, free), rows(scene.hyper, index), self.starts.worth[index])
         return scene.drive(ascents(plan, limits, chunks, scene.problem.noise), index, inputs, "short fits")
 
     def _finite_everywhere(self, index: np.ndarray, chunks: Chunks) -> tuple[np.ndarray, Member]:
         """One standard deviation for all, shrunk until the target and its gradient are finite at every draw."""
         scene, broad = self.scene, self.scene.isotropic(index, 1.0)
-        program = partial(judge, scene.programs.evaluate, scene.problem.form, chunks)
+        program = partial(judge, scene.programs.inside.evaluate, scene.problem.form, chunks)
         fine, scale = np.zeros(len(index), bool), 1.0
         for _ in range(MAX_SHRINKS):
             left = np.flatnonzero(~fine)
