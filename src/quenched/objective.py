@@ -17,7 +17,7 @@ from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
 from quenched.draws import Draws
-from quenched.execute import Evaluation
+from quenched.execute import Evaluation, compiled
 from quenched.families import LOG_TWO_PI, Member
 from quenched.problem import Problem
 from quenched.targets import Form, Hyper, Moments
@@ -192,7 +192,7 @@ def close(
 read = jax.jit(Coordinates.read)
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2))
+@partial(compiled, static_argnums=(0, 1, 2))
 def all_at_once(evaluate, form, profile, coordinates, vector, z, counts, data, n, hyper) -> tuple[Slope, Totals]:
     """The same four programs as one, when all draws fit into one chunk of a traced target."""
     posterior, free = coordinates.read(vector)

@@ -17,6 +17,7 @@ from jax.flatten_util import ravel_pytree
 from quenched.arrays import Array
 from quenched.diagnostics.conjugate_gradients import solve
 from quenched.diagnostics.curvature import Curvature
+from quenched.execute import compiled
 from quenched.objective import Coordinates
 from quenched.posterior import moment_draws
 from quenched.transforms import Parameters, Space
@@ -91,7 +92,7 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(compiled, static_argnums=(0, 1))
 def _expectation(function: Callable[[Any], Any], space: Space | None, coordinates: Coordinates, z: Array):
     """E[f], raveled, and its derivative in whitened coordinates."""
 

@@ -3,6 +3,21 @@
 from quenched.execute.execution import SMALL_CHUNK, Execution, Here, Work
 from quenched.execute.executor import Evaluation, Executor
 from quenched.execute.host import Host
-from quenched.execute.traced import Programs, Traced, trace
+from quenched.execute.lapack import compiled, in_small_calls
+from quenched.execute.traced import Faces, Programs, Traced, trace
 
-__all__ = ["SMALL_CHUNK", "Evaluation", "Execution", "Executor", "Here", "Host", "Programs", "Traced", "Work", "trace"]
+__all__ = [
+    "SMALL_CHUNK",
+    "Evaluation",
+    "Execution",
+    "Executor",
+    "Faces",
+    "Here",
+    "Host",
+    "Programs",
+    "Traced",
+    "Work",
+    "compiled",
+    "in_small_calls",
+    "trace",
+]

@@ -15,11 +15,11 @@ def _total(jaxpr) -> int:
     total = 0
     for equation in jaxpr.eqns:
         total += sum(_size(variable.aval) for variable in equation.outvars)
-        total += sum(_total(inner) for inner in _inner_programs(equation.params))
+        total += sum(_total(inner) for inner in inner_programs(equation.params))
     return total
 
 
-def _inner_programs(params: dict) -> Iterator:
+def inner_programs(params: dict) -> Iterator:
     """The bodies of loops, branches and calls."""
     for value in params.values():
         for item in value if isinstance(value, (tuple, list)) else (value,):

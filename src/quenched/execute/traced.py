@@ -10,23 +10,45 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.execute.executor import Evaluation, Executor
+from quenched.execute.lapack import calls_lapack, compiled, divided, points_together
 from quenched.execute.memory import bytes_per_point
 
 _HESSIAN_BATCH = 64  # columns at a time, memory permitting
 
 
+class Faces(NamedTuple):
+    """What is asked of a function f(vector, data, free), as functions that JAX can trace."""
+
+    evaluate: Callable[..., Evaluation]
+    values: Callable[..., Array]
+    second_order: Callable[..., tuple[Array, Array, Array]]
+
+
 class Programs(NamedTuple):
-    """The compiled faces of one function f(vector, data, free). Build once per function and keep."""
+    """The compiled faces of one function. Build once per function and keep."""
 
     evaluate: Callable[..., Evaluation]
     values: Callable[..., Array]
     second_order: Callable[..., tuple[Array, Array, Array]]
     gradient_of_one: Callable[..., Any]
+    inside: Faces  # the same as parts of larger programs, which are made with `compiled`
 
 
 def trace(function: Callable[[Array, Any, Array], Array]) -> Programs:
     """Wrap a function for batches. The inner `jit` makes Python run it once, whatever is built from it."""
     once = jax.jit(function)
+    gradient_of_one = jax.grad(once, argnums=(0, 2))
+
+    def together(of_one, points, data, free) -> int:
+        """How many of these points to evaluate side by side."""
+        point = jax.ShapeDtypeStruct(points.shape[1:], points.dtype)
+        if not calls_lapack(once, point, data, free):
+            return len(points)
+        return divided(len(points), points_together(of_one, point, data, free))
+
+    @jax.jit
+    def values(points, data, free):
+        return _in_turn(lambda point: once(point, data, free), points, together(once, points, data, free))
 
     def counted(points, counts, data, free):
         values = jax.vmap(once, in_axes=(0, None, None))(points, data, free)
@@ -34,9 +56,14 @@ def trace(function: Callable[[Array, Any, Array], Array]) -> Programs:
 
     @jax.jit
     def evaluate(points, counts, data, free):
+        some = together(gradient_of_one, points, data, free)
         if not free.size:  # nothing to count: the plain batched gradient
-            values, gradients = jax.vmap(jax.value_and_grad(once), in_axes=(0, None, None))(points, data, free)
-            return Evaluation(values, gradients, jnp.zeros_like(free))
+            of_one = lambda point: jax.value_and_grad(once)(point, data, free)
+            return Evaluation(*_in_turn(of_one, points, some), jnp.zeros_like(free))
+        if some < len(points):
+            of_one = lambda point: jax.value_and_grad(once, argnums=(0, 2))(point, data, free)
+            values, (gradients, of_free) = _in_turn(of_one, points, some)
+            return Evaluation(values, gradients, jnp.sum(jnp.where(counts[:, None] > 0, of_free, 0.0), axis=0))
         (_, values), (gradients, of_free) = jax.value_and_grad(counted, argnums=(0, 3), has_aux=True)(
             points, counts, data, free
         )
@@ -49,8 +76,21 @@ def trace(function: Callable[[Array, Any, Array], Array]) -> Programs:
         basis = jnp.eye(point.size, dtype=point.dtype)
         return *of_point(point), jax.lax.map(column, basis, batch_size=batch)
 
-    values = jax.jit(jax.vmap(once, in_axes=(0, None, None)))
-    return Programs(evaluate, values, second_order, jax.grad(once, argnums=(0, 2)))
+    inside = Faces(evaluate, values, second_order)
+    return Programs(
+        compiled(inside.evaluate),
+        compiled(inside.values),
+        compiled(inside.second_order, static_argnums=3),
+        gradient_of_one,
+        inside,
+    )
+
+
+def _in_turn(function: Callable, points: Array, together: int) -> Any:
+    """The function at every point, `together` of them side by side."""
+    if together == len(points):
+        return jax.vmap(function)(points)
+    return jax.lax.map(function, points, batch_size=together if together > 1 else None)
 
 
 class Traced(Executor):
@@ -60,7 +100,7 @@ class Traced(Executor):
         self.programs = programs
         self.chunk = min(chunk, most)
         self.most = most  # points that memory holds at a time
-        self.traced = programs.evaluate
+        self.traced = programs.inside.evaluate
 
     def evaluate(self, points, counts, data, free):
         return self.programs.evaluate(points, counts, data, free)

@@ -6,6 +6,8 @@ from typing import Any
 
 import jax
 
+from quenched.execute import compiled as with_small_calls
+
 # XLA hands reductions and small products on the CPU to a library. For many short vectors side by side its calls cost
 # more than the loops that XLA makes itself (two to three times, in the gradients of eight schools).
 _OWN_LOOPS = {"xla_cpu_experimental_ynn_fusion_type": ""}
@@ -17,7 +19,7 @@ def compiled(**settings: Any) -> Callable[[Callable], Callable]:
     def decorate(function: Callable) -> Callable:
         @cache
         def program() -> Callable:
-            return jax.jit(function, compiler_options=_options(), **settings)
+            return with_small_calls(function, compiler_options=_options(), **settings)
 
         @wraps(function)
         def call(*inputs):

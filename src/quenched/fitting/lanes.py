@@ -16,7 +16,7 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.draws import Draws
-from quenched.execute import Programs
+from quenched.execute import Faces
 from quenched.fitting.ascent import Climb, Climber, Limits
 from quenched.fitting.chunks import Chunks, cut_up, slope_in_chunks
 from quenched.fitting.compiling import compiled
@@ -234,9 +234,9 @@ class Lanes(Driver):
     explains: ClassVar[bool] = False
 
     @property
-    def programs(self) -> Programs:
+    def programs(self) -> Faces:
         assert self.batch.problem.programs is not None  # functions on the host are fitted one by one
-        return self.batch.problem.programs
+        return self.batch.problem.programs.inside
 
     @cached_property
     def widths(self) -> Widths:
@@ -349,7 +349,7 @@ def _expansion(second_order: Callable, point: Array, data: Any, hyper: Hyper) ->
     return Expansion(point, *second_order(point, data, hyper.free, min(_COLUMNS, len(point))))
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled(static_argnums=0)
 def _expand(second_order: Callable, points: Array, data: Rows, hyper: Hyper) -> Expansion:
     one = lambda point, own, hyper: _expansion(second_order, point, own.one, hyper)
     return jax.vmap(one, (0, _EACH, 0))(points, data, hyper)
