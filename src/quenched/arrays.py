@@ -1,5 +1,27 @@
-"""The type of arrays that may be JAX's or NumPy's: the same code runs traced on the one and on the host on the other."""
+"""Arrays that may be JAX's or NumPy's: the same code runs traced on the one and on the host on the other.
 
+A step written with `namespace` and `choose` runs on NumPy arrays without compiling anything, and on JAX arrays under `jit`
+and `vmap`, where a condition cannot be branched on.
+"""
+
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+
 Array = Any
+
+
+def namespace(array: Any) -> ModuleType:
+    """The library an array belongs to."""
+    return np if isinstance(array, (np.ndarray, np.generic)) else jnp
+
+
+def choose(condition: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+    """`yes()` where the condition holds, else `no()`; both are computed only where the condition is traced."""
+    if isinstance(condition, (bool, np.bool_, np.ndarray)):
+        return yes() if condition else no()
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes(), no())

@@ -184,7 +184,7 @@ class Fit:
 
     def attach(self, log_density: Any, data: Any = None) -> "Fit":
         """This fit with its log density and data, which a loaded fit has lost."""
-        from quenched.fitting import attach
+        from quenched.attachment import attach
 
         return attach(self, log_density, data)
 

@@ -17,7 +17,7 @@ class Summary(list[dict[str, Any]]):
     """One row per number in natural units: name, mean, sd, and their errors when the fit was diagnosed."""
 
     def __init__(self, fit: "Fit", diagnosis: "Diagnosis | None"):
-        super().__init__(rows(fit, diagnosis))
+        super().__init__(rows_of(fit, diagnosis))
         self._text = render(fit, diagnosis)
 
     def __repr__(self) -> str:
@@ -26,7 +26,7 @@ class Summary(list[dict[str, Any]]):
     __str__ = __repr__
 
 
-def rows(fit: "Fit", diagnosis: "Diagnosis | None" = None) -> list[dict[str, Any]]:
+def rows_of(fit: "Fit", diagnosis: "Diagnosis | None" = None) -> list[dict[str, Any]]:
     """One row per number in natural units."""
     columns = {"mean": fit.mean, "sd": fit.sd}
     if diagnosis is not None:
@@ -60,7 +60,7 @@ def print_summary(fit: "Fit", console, diagnosis: "Diagnosis | None" = None) -> 
     from rich.table import Table
     from rich.text import Text  # plain: names and messages may hold square brackets, which rich takes for styles
 
-    everything = rows(fit, diagnosis)
+    everything = rows_of(fit, diagnosis)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("parameter")
     columns = [name for name in everything[0] if name != "name"]

@@ -6,7 +6,7 @@ import pytest
 
 import quenched as qd
 from quenched.calibration.ranks import departure, uniform_band
-from quenched.calibration.verdict import Finding, in_words, judge
+from quenched.calibration.verdict import RankFinding, in_words, judge_ranks
 
 N_DATA = 4
 
@@ -95,13 +95,13 @@ def test_the_band_holds_uniform_ranks_as_often_as_it_says():
 
 def test_ranks_in_the_middle_mean_too_wide():
     random = np.random.default_rng(0)
-    assert judge("a", random.binomial(99, 0.5, 300), 99, 0.95).verdict == "too wide"
-    assert judge("a", random.integers(0, 100, 300), 99, 0.95).verdict == "calibrated"
+    assert judge_ranks("a", random.binomial(99, 0.5, 300), 99, 0.95).verdict == "too wide"
+    assert judge_ranks("a", random.integers(0, 100, 300), 99, 0.95).verdict == "calibrated"
 
 
 @pytest.mark.parametrize(("departure", "size"), [(1.004, "0.4 %"), (1.3, "30 %"), (4.0, "300 %")])
 def test_ranks_just_beyond_chance_are_not_said_to_be_as_far_as_chance_explains(departure, size):
-    finding = Finding("a", "not calibrated", departure, 0.0, 1.0)
+    finding = RankFinding("a", "not calibrated", departure, 0.0, 1.0)
     assert in_words([finding], 200, 0).endswith(
         f"a is not calibrated ({size} farther from uniform than chance explains)."
     )

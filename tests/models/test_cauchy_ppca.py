@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import quenched as qd
 from quenched.models import PPCA, CauchyPPCA, cauchy, likelihood, raising
-from quenched.models.likelihood import cut, cut_rows, log_likelihood
+from quenched.models.likelihood import cut_columns, cut_rows, log_likelihood
 from quenched.models.noise import noises
 from quenched.models.projection import project
 from quenched.models.reweighting import Parameters, infer, recentred, sweep
@@ -140,7 +140,7 @@ def test_chunks_of_columns_change_nothing(rows, monkeypatch):
         for chunk, step in ((2**14, 16), (200, 5), (1, 1)):
             monkeypatch.setattr(likelihood, "_CHUNK", chunk)
             monkeypatch.setattr(likelihood, "_WIDTH_STEP", step)
-            columns = cut(rows.wild)
+            columns = cut_columns(rows.wild)
             coefficients = cut_rows(table, columns.count.shape[1])
             found = log_likelihood(cauchy, latent, coefficients, np.log(0.7), columns)
             assert float(found) == pytest.approx(float(expected), rel=1e-12)
@@ -150,7 +150,7 @@ def test_memory_is_bounded_by_chunks():
     """The gradient at full resolution needs less memory than one array of all residuals at all draws."""
     n_rows, n_columns, n_draws = 32, 8064, 16
     with jax.enable_x64(True):
-        columns = cut(np.zeros((n_rows, n_columns)))
+        columns = cut_columns(np.zeros((n_rows, n_columns)))
         shape = lambda *sizes: jax.ShapeDtypeStruct(sizes, np.float64)
 
         def mean(latents, coefficients, log_scale, columns):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from quenched.plots import new_figure
-from quenched.report import Document, Markup, facts, figure, picture, table, verdict
+from quenched.report import Document, Markup, facts, figure, picture, table, verdict_box
 
 NASTY = "<script>alert('x')</script> & \"quotes\""
 
@@ -20,7 +20,7 @@ def test_everything_is_escaped():
             NASTY,
             table([NASTY], [[NASTY]], caption=NASTY),
             facts([(NASTY, NASTY)]),
-            verdict("good", NASTY, NASTY),
+            verdict_box("good", NASTY, NASTY),
             picture(b"", "image/png", NASTY),
         )
     )

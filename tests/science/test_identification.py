@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import quenched as qd
-from quenched.science import GroundMotion, judge, judge_fit
+from quenched.science import GroundMotion, identify, identify_fit
 from science.test_ground_motion import simulate
 
 QUANTILES = (np.arange(4000) + 0.5) / 4000
@@ -25,7 +25,7 @@ QUANTILES = (np.arange(4000) + 0.5) / 4000
     ],
 )
 def test_judgements_of_known_densities(density, identified, pressed):
-    verdict = judge(5.0 + 3.0 * density.ppf(QUANTILES), 5.0, 8.0)
+    verdict = identify(5.0 + 3.0 * density.ppf(QUANTILES), 5.0, 8.0)
     assert (verdict.identified, verdict.pressed) == (identified, pressed)
     assert bool(verdict.words) == (not identified or bool(pressed))
 
@@ -36,7 +36,7 @@ def test_a_parameter_that_the_density_ignores_is_not_identified():
 
     start = {"seen": 0.5, "unseen": 0.3, "small": 0.5, "free": 0.0}
     transforms = {name: qd.interval(0.0, 1.0) for name in ("seen", "unseen", "small")}
-    words = judge_fit(qd.fit(log_density, start, transforms=transforms, progress=False))
+    words = identify_fit(qd.fit(log_density, start, transforms=transforms, progress=False))
     assert set(words) == {"seen", "unseen", "small"}
     assert words["seen"].words == ""
     assert "not identified" in words["unseen"].words

@@ -12,9 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.calibration.ranks import Band, distribution, rank_of, uniform_band
-from quenched.calibration.verdict import CALIBRATED, Finding, in_words, judge
+from quenched.calibration.verdict import CALIBRATED, RankFinding, in_words, judge_ranks
 from quenched.draws import Purpose, generator
-from quenched.fitting import fit_many, positive_number, whole_number
+from quenched.fitting import fit_many
+from quenched.numbers import positive_number, whole_number
 from quenched.results import Fits
 from quenched.targets import Target
 from quenched.transforms import Space
@@ -51,10 +52,10 @@ class Calibration:
     coverage: float = 0.95
 
     @cached_property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[RankFinding]:
         """One for each number; the band allows for how many there are."""
         coverage = self.coverage_of_each
-        return [judge(name, self.ranks[:, i], self.n_samples, coverage) for i, name in enumerate(self.names)]
+        return [judge_ranks(name, self.ranks[:, i], self.n_samples, coverage) for i, name in enumerate(self.names)]
 
     @property
     def coverage_of_each(self) -> float:

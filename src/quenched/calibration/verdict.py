@@ -18,7 +18,7 @@ CALIBRATED, NARROW, WIDE, LOW, HIGH, OTHER = (
 )
 
 
-class Finding(NamedTuple):
+class RankFinding(NamedTuple):
     """What the ranks of one number say."""
 
     name: str
@@ -28,21 +28,21 @@ class Finding(NamedTuple):
     width: float  # posterior standard deviation over the one that would be right, roughly
 
 
-def judge(name: str, ranks: np.ndarray, n_samples: int, coverage: float) -> Finding:
+def judge_ranks(name: str, ranks: np.ndarray, n_samples: int, coverage: float) -> RankFinding:
     """Compare ranks with uniform ones, and if they differ, say how."""
     n = len(ranks)
     beyond = departure(ranks, n_samples, uniform_band(n, n_samples, coverage))
     scores = _normal_scores(ranks, n_samples)
     mean, sd = float(np.mean(scores)), float(np.std(scores, ddof=1))
     if beyond <= 1.0:
-        return Finding(name, CALIBRATED, beyond, -mean, 1.0 / sd)
+        return RankFinding(name, CALIBRATED, beyond, -mean, 1.0 / sd)
     words = []
     if abs(mean) > _SIGNIFICANT * sd / np.sqrt(n):
         words.append(LOW if mean > 0 else HIGH)  # true values that rank high lie above the posterior
     # The spread is compared around the mean of the scores: a bias alone does not make a posterior narrow.
     if abs(np.log(sd)) > _SIGNIFICANT / np.sqrt(2.0 * n):
         words.append(NARROW if sd > 1.0 else WIDE)
-    return Finding(name, " and ".join(words) or OTHER, beyond, -mean, 1.0 / sd)
+    return RankFinding(name, " and ".join(words) or OTHER, beyond, -mean, 1.0 / sd)
 
 
 def _normal_scores(ranks: np.ndarray, n_samples: int) -> np.ndarray:
@@ -52,7 +52,7 @@ def _normal_scores(ranks: np.ndarray, n_samples: int) -> np.ndarray:
     return ndtri((np.asarray(ranks) + 0.5) / (n_samples + 1))
 
 
-def in_words(findings: list[Finding], n: int, n_failed: int) -> str:
+def in_words(findings: list[RankFinding], n: int, n_failed: int) -> str:
     """One paragraph for all numbers."""
     wrong = [finding for finding in findings if finding.verdict != CALIBRATED]
     lead = f"{n} simulated data sets, {len(findings)} numbers."
@@ -68,7 +68,7 @@ def in_words(findings: list[Finding], n: int, n_failed: int) -> str:
     return f"{lead} Not calibrated: {'; '.join(each)}{rest}."
 
 
-def _size(finding: Finding) -> str:
+def _size(finding: RankFinding) -> str:
     parts = []
     if LOW in finding.verdict or HIGH in finding.verdict:
         parts.append(f"by about {abs(finding.shift):.2g} posterior sds")

@@ -19,6 +19,7 @@ from quenched.diagnostics.optimisation import optimisation_error
 from quenched.diagnostics.reweighting import Reweighted, reweight
 from quenched.diagnostics.skewness import skewness
 from quenched.fitting import Watcher, quiet_blas
+from quenched.numbers import whole_number
 from quenched.objective import Objective
 from quenched.result import Fit, require_origin
 from quenched.transforms import Parameters
@@ -127,9 +128,8 @@ def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES
     progress
         Show a line on the terminal.
     """
-    for name, value, least in (("replicates", replicates, 2), ("samples", samples, 100)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-            raise ValueError(f"{name}={value!r}: a whole number of at least {least} is needed.")
+    whole_number("replicates", replicates, 2)
+    whole_number("samples", samples, 100)
     problem, hyper, draws = require_origin(fit)
     began, seed, member = time.perf_counter(), fit.settings["seed"], fit.posterior.member
     if not np.isfinite(fit.bound):

@@ -3,10 +3,10 @@
 import warnings
 
 import jax
-import numpy as np
 
 from quenched.diagnostics.importance import weigh
 from quenched.draws import Purpose, generator, stream
+from quenched.numbers import whole_number
 from quenched.posterior import to_natural
 from quenched.result import Fit, require_origin
 from quenched.transforms import Parameters
@@ -22,8 +22,7 @@ def resample(fit: Fit, n: int, seed: int = 0) -> Parameters:
     drawn by their weights, with replacement. Warns when k-hat is above 0.7 and the weights are uneven: then they
     cannot be trusted.
     """
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise ValueError(f"n={n!r}: a whole number of at least 1 is needed.")
+    whole_number("n", n, 1)
     problem, hyper, _ = require_origin(fit)
     with jax.enable_x64(True):
         pool = weigh(

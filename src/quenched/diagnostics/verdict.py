@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import jax
 import numpy as np
 
-from quenched.summary import rows
+from quenched.summary import rows_of
 from quenched.transforms import positive
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def findings(diagnosis: "Diagnosis") -> list[Finding]:
 
 def worst_error(diagnosis: "Diagnosis", of: str) -> tuple[float, str]:
     """The largest error of a "mean" or an "sd" due to the draws, in posterior standard deviations, and whose it is."""
-    table = rows(diagnosis.fit, diagnosis)
+    table = rows_of(diagnosis.fit, diagnosis)
     errors = [row[f"{of}_error"] / max(row["sd"], np.finfo(float).tiny) for row in table]
     worst = int(np.argmax(errors))
     return errors[worst], table[worst]["name"]
@@ -83,7 +83,7 @@ def _off(d: "Diagnosis") -> list[Departure]:
     by_mean = (np.abs(shift) > _OFF) & (np.abs(shift) > 2.0 * mean_error / sd)
     by_sd = (np.abs(ratio - 1.0) > _OFF) & (np.abs(ratio - 1.0) > 2.0 * sd_error / sd)
     size = np.maximum(np.where(by_mean, np.abs(shift), 0.0), np.where(by_sd, np.abs(ratio - 1.0), 0.0))
-    names = [row["name"] for row in rows(d.fit, d)]
+    names = [row["name"] for row in rows_of(d.fit, d)]
     return [Departure(names[i], float(shift[i]), float(ratio[i])) for i in np.argsort(-size) if size[i] > 0.0]
 
 

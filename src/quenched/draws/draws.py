@@ -13,7 +13,8 @@ import numpy as np
 
 from quenched.draws.groups import Groups, read_groups, steps
 from quenched.draws.matching import match, mirror, smallest_matched
-from quenched.draws.streams import Purpose, generator, stream, whole_number
+from quenched.draws.streams import Purpose, generator, stream
+from quenched.numbers import whole_number
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,8 @@ from enum import IntEnum
 
 import numpy as np
 
+from quenched.numbers import whole_number
+
 _KEY = 0x7175656E63686564  # "quenched": no seed of a person's own is mixed with it
 
 
@@ -42,13 +44,6 @@ def generator(seed: int, purpose: Purpose) -> np.random.Generator:
 def stream(seed: int, purpose: Purpose, index: int = 0) -> int:
     """A seed derived from another, for draws that serve a purpose of their own; `index` tells several sets apart."""
     return int(_sequence(seed, purpose, index).generate_state(1, np.uint64)[0] >> np.uint64(1))
-
-
-def whole_number(name: str, value: object, least: int) -> int:
-    """A whole number, or a ValueError that names it."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"{name}={value!r}: a whole number of at least {least} is needed.")
-    return int(value)
 
 
 def _sequence(seed: int, *place: int) -> np.random.SeedSequence:

@@ -4,17 +4,17 @@ from quenched.execute.execution import SMALL_CHUNK, Execution, Here, Work
 from quenched.execute.executor import Evaluation, Executor
 from quenched.execute.host import Host
 from quenched.execute.lapack import compiled, in_small_calls
-from quenched.execute.traced import Faces, Programs, Traced, trace
+from quenched.execute.traced import Programs, Traceable, Traced, trace
 
 __all__ = [
     "SMALL_CHUNK",
     "Evaluation",
     "Execution",
     "Executor",
-    "Faces",
     "Here",
     "Host",
     "Programs",
+    "Traceable",
     "Traced",
     "Work",
     "compiled",

@@ -16,7 +16,7 @@ from quenched.execute.memory import bytes_per_point
 _HESSIAN_BATCH = 64  # columns at a time, memory permitting
 
 
-class Faces(NamedTuple):
+class Traceable(NamedTuple):
     """What is asked of a function f(vector, data, free), as functions that JAX can trace."""
 
     evaluate: Callable[..., Evaluation]
@@ -31,7 +31,7 @@ class Programs(NamedTuple):
     values: Callable[..., Array]
     second_order: Callable[..., tuple[Array, Array, Array]]
     gradient_of_one: Callable[..., Any]
-    inside: Faces  # the same as parts of larger programs, which are made with `compiled`
+    inside: Traceable  # the same as parts of larger programs, which are made with `compiled`
 
 
 def trace(function: Callable[[Array, Any, Array], Array]) -> Programs:
@@ -76,7 +76,7 @@ def trace(function: Callable[[Array, Any, Array], Array]) -> Programs:
         basis = jnp.eye(point.size, dtype=point.dtype)
         return *of_point(point), jax.lax.map(column, basis, batch_size=batch)
 
-    inside = Faces(evaluate, values, second_order)
+    inside = Traceable(evaluate, values, second_order)
     return Programs(
         compiled(inside.evaluate),
         compiled(inside.values),

@@ -6,7 +6,7 @@ from quenched.families.files import read_member, write_member
 from quenched.families.full import Full, FullGaussian, from_scale
 from quenched.families.gaussian import Family, Gaussian
 from quenched.families.member import LOG_TWO_PI, Groups, Member, ask
-from quenched.families.precision import NewtonSolver, cholesky_or_nan, factor_of_inverse, inverse, positive_definite
+from quenched.families.precision import cholesky_or_nan, factor_of_inverse, natural_units, positive_definite
 from quenched.families.registry import families, member_kinds
 from quenched.families.roles import Role, roles
 from quenched.families.warped import Warped, WarpedGaussian
@@ -23,7 +23,6 @@ __all__ = [
     "Gaussian",
     "Groups",
     "Member",
-    "NewtonSolver",
     "Role",
     "Warped",
     "WarpedGaussian",
@@ -32,8 +31,8 @@ __all__ = [
     "factor_of_inverse",
     "families",
     "from_scale",
-    "inverse",
     "member_kinds",
+    "natural_units",
     "positive_definite",
     "read_member",
     "roles",

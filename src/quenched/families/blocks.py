@@ -10,7 +10,7 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.families.full import FullGaussian, from_scale, uncorrelated
-from quenched.families.gaussian import Family, Gaussian, stacked
+from quenched.families.gaussian import Family, Gaussian, with_equal_axes
 from quenched.families.precision import factor_of_inverse
 
 Places = tuple[tuple[int, ...], ...]
@@ -19,7 +19,7 @@ Places = tuple[tuple[int, ...], ...]
 class BlocksGaussian(Gaussian):
     """A product of dense Gaussians over disjoint sets of coordinates.
 
-    Blocks of one size are stacked and handled in one batch. `places[k][i]` holds the coordinates of block i of
+    Blocks of one size are with_equal_axes and handled in one batch. `places[k][i]` holds the coordinates of block i of
     stack k, in whatever order the vector has them.
     """
 
@@ -143,7 +143,7 @@ class Blocks(Family):
         )
 
     def member(self, mean, precision, sizes):
-        mean, precision = stacked(mean, precision, 2)
+        mean, precision = with_equal_axes(mean, precision, 2)
 
         def block(index: np.ndarray) -> FullGaussian:
             parts = precision[..., index[:, :, None], index[:, None, :]]
@@ -152,7 +152,7 @@ class Blocks(Family):
         return self._of_blocks(block, sizes)
 
     def isotropic(self, mean, scale, sizes):
-        mean, scale = stacked(mean, scale, 1)
+        mean, scale = with_equal_axes(mean, scale, 1)
         return self._of_blocks(lambda index: uncorrelated(mean[..., index], scale[..., index]), sizes)
 
     def with_scales(self, mean: Array, scales: Array, sizes: tuple[int, ...]) -> BlocksGaussian:

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.families.gaussian import Family, Gaussian, stacked
+from quenched.families.gaussian import Family, Gaussian, with_equal_axes
 from quenched.families.precision import natural_units
 from quenched.families.roles import location, spread
 
@@ -61,11 +61,11 @@ class Diagonal(Family):
         return _each_alone(sum(sizes))
 
     def member(self, mean, precision, sizes):
-        mean, precision = stacked(mean, precision, 2)
+        mean, precision = with_equal_axes(mean, precision, 2)
         return DiagonalGaussian(mean, np.log(natural_units(precision)))
 
     def isotropic(self, mean, scale, sizes):
-        mean, scale = stacked(mean, scale, 1)
+        mean, scale = with_equal_axes(mean, scale, 1)
         return DiagonalGaussian(mean, np.log(scale))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from quenched.arrays import Array
-from quenched.families.gaussian import Family, Gaussian, stacked
+from quenched.families.gaussian import Family, Gaussian, with_equal_axes
 from quenched.families.precision import factor_of_inverse
 from quenched.families.roles import correlation, location, spread
 from quenched.families.triangle import pack, packed_size, unpack
@@ -58,13 +58,13 @@ class FullGaussian(Gaussian):
 
 def from_scale(mean: np.ndarray, scale: np.ndarray) -> FullGaussian:
     """A member from a lower-triangular matrix with a positive diagonal; or a stack of them."""
-    mean, scale = stacked(mean, scale, 2)
+    mean, scale = with_equal_axes(mean, scale, 2)
     return FullGaussian(mean, np.log(np.diagonal(scale, axis1=-2, axis2=-1)), pack(scale))
 
 
 def uncorrelated(mean: np.ndarray, sds: np.ndarray) -> FullGaussian:
     """A member with these standard deviations; or a stack of them."""
-    mean, sds = stacked(mean, sds, 1)
+    mean, sds = with_equal_axes(mean, sds, 1)
     return FullGaussian(mean, np.log(sds), np.zeros((*sds.shape[:-1], packed_size(sds.shape[-1]))))
 
 

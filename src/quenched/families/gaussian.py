@@ -82,7 +82,7 @@ class Family(eqx.Module):
         return sum(sizes) if groups is None else max(len(group) for group in groups)
 
 
-def stacked(mean: Array, other: Array, axes: int) -> tuple[np.ndarray, np.ndarray]:
+def with_equal_axes(mean: Array, other: Array, axes: int) -> tuple[np.ndarray, np.ndarray]:
     """A mean and what goes with it, of so many axes, in NumPy and with the same leading axes."""
     mean, other = np.asarray(mean), np.asarray(other)
     if mean.ndim == 1 and other.ndim == axes:

@@ -27,11 +27,12 @@ def positive_definite(precision: np.ndarray, *, floor: float = 1e-10) -> tuple[n
     return np.maximum(np.abs(values), floor), vectors, spread
 
 
-def natural_units(precision: np.ndarray) -> np.ndarray:
+def natural_units(precision: Array) -> Array:
     """Units in which the precision has a unit diagonal; flat coordinates take the largest curvature."""
-    diagonal = np.abs(np.diagonal(precision, axis1=-2, axis2=-1))
-    largest = np.max(diagonal, axis=-1, keepdims=True, initial=0.0)
-    return 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, np.where(largest > 0, largest, 1.0)))
+    xp = np if isinstance(precision, np.ndarray) else jnp
+    diagonal = abs(xp.diagonal(precision, axis1=-2, axis2=-1))
+    largest = xp.max(diagonal, axis=-1, keepdims=True, initial=0.0)
+    return 1.0 / xp.sqrt(xp.where(diagonal > 0, diagonal, xp.where(largest > 0, largest, 1.0)))
 
 
 def cholesky_or_nan(stack: Array) -> Array:
@@ -78,35 +79,3 @@ def _factor_by_eigenvalues(precision: np.ndarray) -> np.ndarray:
     factor = spread[..., None] * vectors / np.sqrt(values)[..., None, :]
     lower = np.asarray(np.linalg.qr(factor.swapaxes(-1, -2), mode="r")).swapaxes(-1, -2)
     return lower * np.sign(np.diagonal(lower, axis1=-2, axis2=-1))[..., None, :]
-
-
-def inverse(precision: np.ndarray) -> np.ndarray:
-    """The covariance of a precision, made positive definite if it is not."""
-    return NewtonSolver(precision).solve(np.eye(len(precision)), 0.0)
-
-
-class NewtonSolver:
-    """Solves (precision + damping) x = b in units where the precision has a unit diagonal.
-
-    A positive definite precision is factored, which is quick; any other is made positive by its eigenvalues.
-    """
-
-    def __init__(self, precision: np.ndarray):
-        self.precision = precision
-        self.spread = natural_units(precision)
-        self.scaled = precision * self.spread * self.spread[:, None]
-        self.eigen: tuple[np.ndarray, np.ndarray] | None = None
-
-    def solve(self, vectors: np.ndarray, damping: float) -> np.ndarray:
-        spread = self.spread if vectors.ndim == 1 else self.spread[:, None]
-        right = spread * vectors
-        if self.eigen is None:
-            try:
-                factor = scipy.linalg.cho_factor(self.scaled + damping * np.eye(len(self.scaled)), lower=True)
-                return spread * scipy.linalg.cho_solve(factor, right)
-            except scipy.linalg.LinAlgError:
-                values, basis, _ = positive_definite(self.precision, floor=1e-12)
-                self.eigen = values, basis
-        values, basis = self.eigen
-        weights = 1.0 / (values + damping)
-        return spread * (basis @ ((weights if right.ndim == 1 else weights[:, None]) * (basis.T @ right)))

@@ -1,11 +1,10 @@
 """Fit a posterior: one engine for one fit or many."""
 
 from quenched.fitting.ascent import Ascent, Limits, ascend
-from quenched.fitting.attachment import attach
 from quenched.fitting.fit import Asked, assess, fit, fit_from, fit_many, ready, told
 from quenched.fitting.method import Alternating, Joint, Method
 from quenched.fitting.newton import Expander, Mode, Search
-from quenched.fitting.options import positive_number, whole_number, with_hints
+from quenched.fitting.options import with_hints
 from quenched.fitting.progress import Watcher
 from quenched.fitting.threads import quiet_blas
 
@@ -22,14 +21,11 @@ __all__ = [
     "Watcher",
     "ascend",
     "assess",
-    "attach",
     "fit",
     "fit_from",
     "fit_many",
-    "positive_number",
     "quiet_blas",
     "ready",
     "told",
-    "whole_number",
     "with_hints",
 ]

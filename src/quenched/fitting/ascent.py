@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from quenched.arrays import Array
+from quenched.arrays import Array, choose, namespace
 from quenched.families import Member
 from quenched.objective import Coordinates, Objective, Slope, Totals, read
-from quenched.optimise import LBFGS, Minimiser, State, choose, namespace
+from quenched.optimise import LBFGS, Minimiser, State
 from quenched.outcome import Code, Status
 from quenched.targets import Hyper
 

@@ -13,7 +13,7 @@ from quenched.execute import compiled as with_small_calls
 _OWN_LOOPS = {"xla_cpu_experimental_ynn_fusion_type": ""}
 
 
-def compiled(**settings: Any) -> Callable[[Callable], Callable]:
+def lane_program(**settings: Any) -> Callable[[Callable], Callable]:
     """`jax.jit`, with the compiler's own loops where it knows that option."""
 
     def decorate(function: Callable) -> Callable:

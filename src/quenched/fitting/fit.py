@@ -10,11 +10,11 @@ from typing import Any
 import jax
 import numpy as np
 
+from quenched.attachment import own_hyper
 from quenched.draws import Draws
 from quenched.execute import Here
 from quenched.families import Family, Member
 from quenched.fitting import options
-from quenched.fitting.attachment import own_hyper
 from quenched.fitting.data import faults_in, read_data, read_starts
 from quenched.fitting.drive import Entries
 from quenched.fitting.method import Joint, Method
@@ -23,6 +23,7 @@ from quenched.fitting.rounds import Run
 from quenched.fitting.rows import repeated
 from quenched.fitting.settings import Settings
 from quenched.fitting.threads import quiet_blas
+from quenched.numbers import positive_number, whole_number
 from quenched.outcome import Status
 from quenched.problem import Batch, Rows, make_batch, make_problem
 from quenched.result import Fit, FitError
@@ -293,8 +294,8 @@ class Asked:
     ) -> Run:
         """A run of these options: everything is read before anything is computed."""
         family, method = options.read_family(self.family), options.read_method(self.method)
-        seed = options.whole_number("seed", self.seed, 0)
-        memory = None if self.memory is None else options.whole_number("memory", self.memory, 1)
+        seed = whole_number("seed", self.seed, 0)
+        memory = None if self.memory is None else whole_number("memory", self.memory, 1)
         coupled, form = family.coupled_coordinates(space.sizes), model.target.make_form(space.dim)
         default = family.first_draws(space.sizes)
         if resumed is not None:
@@ -318,8 +319,8 @@ class Asked:
             max_draws=_within_memory(most, first.n, space.dim, coupled, memory)
             if self.draws is None and self.grows
             else first.n,
-            starts=options.whole_number("starts", self.starts, 1),
-            n_check=None if self.check is None else options.whole_number("check", self.check, 2),
+            starts=whole_number("starts", self.starts, 1),
+            n_check=None if self.check is None else whole_number("check", self.check, 2),
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
             called=self.called,
         )
@@ -336,7 +337,7 @@ class Asked:
 def ready(model: Model, progress: bool, max_seconds: Any, *, many: bool = False) -> Iterator[Watcher]:
     """The scope of a fit: double precision, quiet BLAS, a watch; with the inputs checked."""
     if max_seconds is not None:
-        max_seconds = options.positive_number("max_seconds", max_seconds)
+        max_seconds = positive_number("max_seconds", max_seconds)
     if not many:
         options.check_data(model.target.data if model.data is None else model.data)
     options.check_hyper(model.hyper)

@@ -16,14 +16,14 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.draws import Draws
-from quenched.execute import Faces
+from quenched.execute import Traceable
 from quenched.fitting.ascent import Climb, Climber, Limits
 from quenched.fitting.chunks import Chunks, cut_up, slope_in_chunks
-from quenched.fitting.compiling import compiled
+from quenched.fitting.compiling import lane_program
 from quenched.fitting.drive import CHECK_BATCH, Driver, Entries, Judged, Summit
 from quenched.fitting.method import Joint
 from quenched.fitting.newton import Expansion, Mode, Newton, NewtonMachine, Search
-from quenched.fitting.rows import Widths, put, rows, take, where
+from quenched.fitting.rows import Widths, choose_rows, put, rows, take
 from quenched.objective import Coordinates, log_q, read
 from quenched.outcome import Code
 from quenched.problem import Rows
@@ -195,7 +195,7 @@ def _begin(machines: Machines, inputs: Any, context: Any) -> Carried:
     return Carried(state, jax.vmap(lambda one: one.running)(state))
 
 
-@compiled(static_argnums=0, donate_argnums=1)
+@lane_program(static_argnums=0, donate_argnums=1)
 def _advance(machines: Machines, lanes: Carried, data: Rows, context: Any) -> Carried:
     """A few turns of all lanes."""
 
@@ -204,7 +204,7 @@ def _advance(machines: Machines, lanes: Carried, data: Rows, context: Any) -> Ca
         return (turns < _TURNS) & lanes.running.any()
 
     def amended(state, due):
-        return where(due, jax.vmap(lambda one: machines.amend(one, context))(state), state)
+        return choose_rows(due, jax.vmap(lambda one: machines.amend(one, context))(state), state)
 
     def together(carry):
         (state, running), turns = carry
@@ -212,7 +212,7 @@ def _advance(machines: Machines, lanes: Carried, data: Rows, context: Any) -> Ca
         due = state.due & running
         state = jax.lax.cond(due.any(), amended, lambda state, due: state, state, due)
         ahead = jax.vmap(lambda one, own: machines.turn(one, own.one, context), (0, _EACH))(state, data)
-        ahead = where(running, ahead, state)
+        ahead = choose_rows(running, ahead, state)
         return Carried(ahead, running & jax.vmap(lambda one: one.running)(ahead)), turns + 1
 
     return jax.lax.while_loop(unfinished, together, (lanes, jnp.asarray(0)))[0]
@@ -225,7 +225,7 @@ def _report(machines: Machines, lanes: Carried, context: Any) -> Any:
 
 @partial(jax.jit, donate_argnums=2)
 def _merge(fresh: jax.Array, new: Carried, old: Carried) -> Carried:
-    return where(fresh, new, old)
+    return choose_rows(fresh, new, old)
 
 
 class Lanes(Driver):
@@ -234,7 +234,7 @@ class Lanes(Driver):
     explains: ClassVar[bool] = False
 
     @property
-    def programs(self) -> Faces:
+    def programs(self) -> Traceable:
         assert self.batch.problem.programs is not None  # functions on the host are fitted one by one
         return self.batch.problem.programs.inside
 
@@ -349,13 +349,13 @@ def _expansion(second_order: Callable, point: Array, data: Any, hyper: Hyper) ->
     return Expansion(point, *second_order(point, data, hyper.free, min(_COLUMNS, len(point))))
 
 
-@compiled(static_argnums=0)
+@lane_program(static_argnums=0)
 def _expand(second_order: Callable, points: Array, data: Rows, hyper: Hyper) -> Expansion:
     one = lambda point, own, hyper: _expansion(second_order, point, own.one, hyper)
     return jax.vmap(one, (0, _EACH, 0))(points, data, hyper)
 
 
-@compiled(static_argnums=(0, 1, 2))
+@lane_program(static_argnums=(0, 1, 2))
 def _judge(evaluate, form: Form, profile: bool, chunks: Chunks, posterior: Any, hyper: Hyper, data: Rows):
     def one(posterior, hyper, data):
         origin = Coordinates(posterior, hyper.free)
@@ -367,7 +367,7 @@ def _judge(evaluate, form: Form, profile: bool, chunks: Chunks, posterior: Any, 
     return jax.vmap(one, (0, 0, _EACH))(posterior, hyper, data)
 
 
-@compiled(static_argnums=(0, 1))
+@lane_program(static_argnums=(0, 1))
 def _log_ratios(values, form: Form, z: Array, used: Array, posterior: Any, hyper: Hyper, data: Rows) -> Array:
     def one(posterior, hyper, data):
         def fill(index, so_far):

@@ -13,9 +13,8 @@ import jax
 import numpy as np
 import scipy.linalg
 
-from quenched.arrays import Array
-from quenched.families import LOG_TWO_PI, cholesky_or_nan, factor_of_inverse
-from quenched.optimise import choose, namespace
+from quenched.arrays import Array, choose, namespace
+from quenched.families import LOG_TWO_PI, cholesky_or_nan, factor_of_inverse, natural_units
 from quenched.problem import Problem
 from quenched.targets import Form, Hyper, Moments
 
@@ -234,14 +233,6 @@ def inverse(precision: Array) -> Array:
 
     covariance = choose(xp.isfinite(factor).all(), lambda: _solve(factor, eye), by_eigenvalues)
     return covariance * spread * spread[:, None]
-
-
-def natural_units(precision: Array) -> Array:
-    """Units in which the precision has a unit diagonal; flat coordinates take the largest curvature."""
-    xp = namespace(precision)
-    diagonal = abs(xp.diagonal(precision))
-    largest = xp.max(diagonal)
-    return 1.0 / xp.sqrt(xp.where(diagonal > 0, diagonal, xp.where(largest > 0, largest, 1.0)))
 
 
 def _solve(factor: Array, right: Array) -> Array:

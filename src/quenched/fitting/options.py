@@ -12,6 +12,7 @@ import numpy as np
 from quenched.draws import Draws, make, smallest
 from quenched.families import Family, Member, cholesky_or_nan, families, from_scale
 from quenched.fitting.method import Method
+from quenched.numbers import positive_number, whole_number
 from quenched.targets import EntropyForm, Form
 from quenched.transforms import leaf_name
 
@@ -150,18 +151,6 @@ def check_hyper(hyper: Any) -> None:
         if array.dtype.kind != "f" or not np.isfinite(array).all():
             name = leaf_name(path) if path else "hyper"
             raise ValueError(f"hyper: {name} = {leaf!r}; hyperparameters must be finite floats.")
-
-
-def whole_number(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"{name}={value!r}: a whole number of at least {least} is needed.")
-    return int(value)
-
-
-def positive_number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not value > 0:
-        raise ValueError(f"{name}={value!r}: a positive number is needed.")
-    return float(value)
 
 
 Arguments = ParamSpec("Arguments")

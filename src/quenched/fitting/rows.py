@@ -33,7 +33,7 @@ def stacked(trees: list[Any]) -> Any:
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *trees)
 
 
-def where(condition: jax.Array, yes: Any, no: Any) -> Any:
+def choose_rows(condition: jax.Array, yes: Any, no: Any) -> Any:
     """Problem by problem, the one tree or the other."""
 
     def choose(a, b):

@@ -24,7 +24,7 @@ class Columns(NamedTuple):
     count: np.ndarray  # (chunks, width), False for the filling
 
 
-def cut(data: np.ndarray) -> Columns:
+def cut_columns(data: np.ndarray) -> Columns:
     """Chunks of about equal width, chosen so that a chunk holds about as many entries whatever the shape."""
     n_rows, n_columns = data.shape
     n_chunks = -(-n_columns // max(1, _CHUNK // n_rows))

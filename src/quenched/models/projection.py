@@ -12,7 +12,7 @@ import numpy as np
 from quenched.draws import Draws
 from quenched.families import Full
 from quenched.fitting import Joint, fit_from
-from quenched.models.likelihood import Columns, cut, cut_rows, log_likelihood
+from quenched.models.likelihood import Columns, cut_columns, cut_rows, log_likelihood
 from quenched.models.noise import Noise
 from quenched.models.reweighting import Parameters, infer
 from quenched.problem import Rows
@@ -32,7 +32,7 @@ class Projection(NamedTuple):
 
 def project(noise: Noise, data: np.ndarray, parameters: Parameters, draws: Draws) -> Projection:
     """Fit the posterior of every row on the same draws, from where reweighting leads."""
-    rows, columns = infer(noise, data, parameters, n_sweeps=_SWEEPS), cut(data)
+    rows, columns = infer(noise, data, parameters, n_sweeps=_SWEEPS), cut_columns(data)
     table = np.concatenate([parameters.loadings, parameters.offset[:, None]], axis=1)
     shared = (columns.count, cut_rows(table, columns.count.shape[1]), np.asarray(np.log(parameters.scale)))
     own = np.moveaxis(columns.values, 1, 0)  # (N, chunks, width)

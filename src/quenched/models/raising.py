@@ -16,16 +16,16 @@ import numpy as np
 from quenched.draws import Draws
 from quenched.families import Blocks
 from quenched.fitting import Joint, Method, fit, fit_from
-from quenched.models.likelihood import Columns, cut, cut_rows, log_likelihood
+from quenched.models.likelihood import Columns, cut_columns, cut_rows, log_likelihood
 from quenched.models.noise import Noise
-from quenched.models.reweighting import Parameters, Rows, column_precisions, start, weigh
+from quenched.models.reweighting import Parameters, RowPosteriors, column_precisions, first_guess, pulls_of_entries
 from quenched.result import Fit
 from quenched.targets import with_gaussian_prior
 
 _MEMORY = 2**30  # bytes for evaluating the likelihood; beyond, the draws come in chunks too
 
 
-class Origin(NamedTuple):
+class ParameterFrame(NamedTuple):
     """Where the parameters begin and the units in which they move."""
 
     coefficients: np.ndarray  # (chunks, width, q + 1)
@@ -51,8 +51,8 @@ def raise_parameters(
     max_evaluations: int,
 ) -> tuple[Parameters, Fit]:
     """The parameters with the highest bound, and the fit that found them."""
-    first, rows = start(noise, data, n_components)
-    columns = cut(data)
+    first, rows = first_guess(noise, data, n_components)
+    columns = cut_columns(data)
     origin = _origin(noise, data, first, rows, columns.count.shape[1])
     target = with_gaussian_prior(partial(_of_parameters, noise), prior_precision=1.0)
     options = {
@@ -75,16 +75,16 @@ def raise_parameters(
     return Parameters(table[:, :-1], table[:, -1], float(np.exp(log_scale))), result
 
 
-def _of_parameters(noise: Noise, latent, data: tuple[Columns, Origin], hyper):
+def _of_parameters(noise: Noise, latent, data: tuple[Columns, ParameterFrame], hyper):
     columns, origin = data
     return log_likelihood(noise, latent, *origin.read(hyper), columns)
 
 
-def _origin(noise: Noise, data: np.ndarray, parameters: Parameters, rows: Rows, width: int) -> Origin:
-    curvature = column_precisions(weigh(noise, data, parameters, rows), rows)
+def _origin(noise: Noise, data: np.ndarray, parameters: Parameters, rows: RowPosteriors, width: int) -> ParameterFrame:
+    curvature = column_precisions(pulls_of_entries(noise, data, parameters, rows), rows)
     factors = np.linalg.inv(np.linalg.cholesky(curvature)).swapaxes(1, 2)
     table = np.concatenate([parameters.loadings, parameters.offset[:, None]], axis=1)
-    return Origin(
+    return ParameterFrame(
         cut_rows(table, width),
         cut_rows(factors, width),
         np.asarray(np.log(parameters.scale)),

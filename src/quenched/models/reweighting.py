@@ -27,7 +27,7 @@ class Parameters(NamedTuple):
     scale: float
 
 
-class Rows(NamedTuple):
+class RowPosteriors(NamedTuple):
     """A Gaussian for the latent variables of each row."""
 
     means: np.ndarray  # (N, q)
@@ -44,7 +44,7 @@ class Rows(NamedTuple):
         return Blocks([q] * n_rows).with_scales(self.means.reshape(-1), scales, (n_rows * q,))
 
 
-def start(noise: Noise, data: np.ndarray, n_components: int) -> tuple[Parameters, Rows]:
+def first_guess(noise: Noise, data: np.ndarray, n_components: int) -> tuple[Parameters, RowPosteriors]:
     """Parameters and posteriors to begin with: the better of an ordinary and a robust first guess."""
     tried = []
     for guess in (_ordinary(data, n_components), _robust(data, n_components)):
@@ -54,19 +54,21 @@ def start(noise: Noise, data: np.ndarray, n_components: int) -> tuple[Parameters
     return sweep(noise, data, parameters, rows, _SWEEPS)
 
 
-def infer(noise: Noise, data: np.ndarray, parameters: Parameters, *, n_sweeps: int) -> Rows:
+def infer(noise: Noise, data: np.ndarray, parameters: Parameters, *, n_sweeps: int) -> RowPosteriors:
     """Posteriors of rows, the parameters being known."""
     q = parameters.loadings.shape[1]
-    rows = Rows(np.zeros((len(data), q)), np.tile(np.eye(q), (len(data), 1, 1)))
+    rows = RowPosteriors(np.zeros((len(data), q)), np.tile(np.eye(q), (len(data), 1, 1)))
     for _ in range(n_sweeps):
-        rows = _posteriors(weigh(noise, data, parameters, rows), data, parameters)
+        rows = _posteriors(pulls_of_entries(noise, data, parameters, rows), data, parameters)
     return rows
 
 
-def sweep(noise: Noise, data: np.ndarray, parameters: Parameters, rows: Rows, n: int) -> tuple[Parameters, Rows]:
+def sweep(
+    noise: Noise, data: np.ndarray, parameters: Parameters, rows: RowPosteriors, n: int
+) -> tuple[Parameters, RowPosteriors]:
     """n rounds of weights and, these fixed, coefficients, posteriors, the scale, and the best units for x."""
     for _ in range(n):
-        weights = weigh(noise, data, parameters, rows)
+        weights = pulls_of_entries(noise, data, parameters, rows)
         right = (weights * data).T @ _with_one(rows.means)
         coefficients = np.linalg.solve(column_precisions(weights, rows), right[..., None])[..., 0]
         parameters = Parameters(coefficients[:, :-1], coefficients[:, -1], parameters.scale)
@@ -77,21 +79,21 @@ def sweep(noise: Noise, data: np.ndarray, parameters: Parameters, rows: Rows, n:
     return parameters, rows
 
 
-def _posteriors(weights: np.ndarray, data: np.ndarray, parameters: Parameters) -> Rows:
+def _posteriors(weights: np.ndarray, data: np.ndarray, parameters: Parameters) -> RowPosteriors:
     loadings, q = parameters.loadings, parameters.loadings.shape[1]
     precisions = (weights @ _outer(loadings)).reshape(-1, q, q) + np.eye(q)
     means = np.linalg.solve(precisions, ((weights * (data - parameters.offset)) @ loadings)[..., None])[..., 0]
-    return Rows(means, precisions)
+    return RowPosteriors(means, precisions)
 
 
-def weigh(noise: Noise, data: np.ndarray, parameters: Parameters, rows: Rows) -> np.ndarray:
+def pulls_of_entries(noise: Noise, data: np.ndarray, parameters: Parameters, rows: RowPosteriors) -> np.ndarray:
     """How strongly each entry of the data pulls, in its own units: (N, d)."""
     size = np.sqrt(_expected_squares(data, parameters, rows)) / parameters.scale
     with jax.enable_x64(True):
         return np.asarray(pull(noise, size)) / parameters.scale**2
 
 
-def column_precisions(weights: np.ndarray, rows: Rows) -> np.ndarray:
+def column_precisions(weights: np.ndarray, rows: RowPosteriors) -> np.ndarray:
     """Σ_n weight E[a aᵀ] with a = (x, 1), for every column: (d, q+1, q+1)."""
     design = _with_one(rows.means)
     moments = design[:, :, None] * design[:, None, :]
@@ -102,7 +104,7 @@ def column_precisions(weights: np.ndarray, rows: Rows) -> np.ndarray:
     return sums + (_RIDGE * size[:, None, None] + 1e-300) * np.eye(side)
 
 
-def recentred(parameters: Parameters, rows: Rows) -> tuple[Parameters, Rows]:
+def recentred(parameters: Parameters, rows: RowPosteriors) -> tuple[Parameters, RowPosteriors]:
     """The same fit in the units that agree best with x ~ N(0, I), which the likelihood leaves open."""
     centre = rows.means.mean(axis=0)
     away = rows.means - centre
@@ -111,7 +113,7 @@ def recentred(parameters: Parameters, rows: Rows) -> tuple[Parameters, Rows]:
     offset = parameters.offset + parameters.loadings @ centre
     return (
         Parameters(parameters.loadings @ spread, offset, parameters.scale),
-        Rows(means, spread.T @ rows.precisions @ spread),
+        RowPosteriors(means, spread.T @ rows.precisions @ spread),
     )
 
 
@@ -129,14 +131,14 @@ def _robust(data: np.ndarray, n_components: int) -> Parameters:
     return Parameters(closed.loadings, offset + closed.mean, size)
 
 
-def _expected_squares(data: np.ndarray, parameters: Parameters, rows: Rows) -> np.ndarray:
+def _expected_squares(data: np.ndarray, parameters: Parameters, rows: RowPosteriors) -> np.ndarray:
     """E[(y − Wx − ξ)²] of every entry."""
     loadings, q = parameters.loadings, parameters.loadings.shape[1]
     spread = rows.covariances.reshape(-1, q * q) @ _outer(loadings).T
     return (data - rows.means @ loadings.T - parameters.offset) ** 2 + spread
 
 
-def _log_density(noise: Noise, data: np.ndarray, parameters: Parameters, rows: Rows) -> float:
+def _log_density(noise: Noise, data: np.ndarray, parameters: Parameters, rows: RowPosteriors) -> float:
     residuals = (data - rows.means @ parameters.loadings.T - parameters.offset) / parameters.scale
     with jax.enable_x64(True):
         likelihood = float(np.sum(np.asarray(noise(residuals)))) - residuals.size * np.log(parameters.scale)

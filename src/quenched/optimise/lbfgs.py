@@ -8,8 +8,7 @@ Zhang 2005), so that tight gradient tolerances can be reached.
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from quenched.arrays import Array
-from quenched.optimise.backend import choose, namespace
+from quenched.arrays import Array, choose, namespace
 from quenched.optimise.minimiser import Minimiser
 
 _SUFFICIENT_DECREASE = 1e-4

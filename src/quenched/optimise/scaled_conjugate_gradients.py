@@ -8,8 +8,7 @@ The trust in the quadratic model is kept in `damping` (Møller's lambda).
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from quenched.arrays import Array
-from quenched.optimise.backend import choose, namespace
+from quenched.arrays import Array, choose, namespace
 from quenched.optimise.minimiser import Minimiser
 
 _BEGIN, _PROBE, _MOVE = 0, 1, 2

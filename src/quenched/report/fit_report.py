@@ -11,10 +11,10 @@ import numpy as np
 from quenched.diagnostics import Diagnosis
 from quenched.outcome import Status
 from quenched.plots import plot_marginals, plot_monitor
-from quenched.report.markup import Level, Markup, facts, figure, table, verdict
+from quenched.report.markup import Level, Markup, facts, figure, table, verdict_box
 from quenched.report.page import Document
 from quenched.result import Fit
-from quenched.summary import rows
+from quenched.summary import rows_of
 
 _ROWS = 500  # of the summary; a page with more is slow and read by nobody
 
@@ -32,7 +32,7 @@ def fit_report(fit: Fit, title: str = "Fit") -> Document:
         subtitle=f"{family} Gaussian posterior over {numbers} {'number' if numbers == 1 else 'numbers'}",
         footer=f"Written by quenched {version('quenched')}. Bounds are in nats.",
     )
-    page = page.section("", verdict(_level(fit), _headline(fit), fit.verdict))
+    page = page.section("", verdict_box(_level(fit), _headline(fit), fit.verdict))
     page = page.section("The bound on the log evidence", _bounds(fit), *_monitor(fit))
     if fit.diagnosis is not None:
         page = page.section("How far to trust it", _diagnosed(fit.diagnosis), fit.diagnosis.verdict)
@@ -95,7 +95,7 @@ def _monitor(fit: Fit) -> Iterator[Any]:
 
 
 def _posterior(fit: Fit) -> Iterator[Any]:
-    everything = rows(fit, fit.diagnosis)
+    everything = rows_of(fit, fit.diagnosis)
     heads = {"name": "parameter", "mean": "mean", "sd": "standard deviation"}
     yield table(
         [heads.get(column, "± due to the draws") for column in everything[0]],

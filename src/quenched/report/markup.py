@@ -95,7 +95,7 @@ def facts(pairs: Iterable[tuple[str, Any]]) -> Markup:
     return Markup(f"<dl>\n{lines}</dl>")
 
 
-def verdict(level: Level, heading: str, text: str) -> Markup:
+def verdict_box(level: Level, heading: str, text: str) -> Markup:
     """A box that says in words, in a sign and in a colour how far to trust what follows."""
     return Markup(
         f'<div class="verdict {level}" role="note"><span class="mark" aria-hidden="true">{_MARKS[level]}</span>'

@@ -2,7 +2,7 @@
 
 from quenched.science.boore import Medium, corner_frequency, fourier_amplitude
 from quenched.science.ground_motion import GroundMotion
-from quenched.science.identification import Judgement, judge, judge_fit
+from quenched.science.identification import Judgement, identify, identify_fit
 from quenched.science.panels import corner_columns, spectrum_panels
 from quenched.science.prediction import Prediction
 from quenched.science.spectra import Spectra, read_spectra
@@ -17,8 +17,8 @@ __all__ = [
     "corner_columns",
     "corner_frequency",
     "fourier_amplitude",
-    "judge",
-    "judge_fit",
+    "identify",
+    "identify_fit",
     "read_spectra",
     "read_spectra_csv",
     "spectrum_panels",

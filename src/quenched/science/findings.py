@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from quenched.result import Fit
-from quenched.science.identification import Judgement, judge
+from quenched.science.identification import Judgement, identify
 from quenched.science.inversion import PARAMETERS, Bounds
 
 
-def rows(samples: dict[str, np.ndarray], events: list[str], bounds: Bounds) -> list[dict[str, Any]]:
+def table_of(samples: dict[str, np.ndarray], events: list[str], bounds: Bounds) -> list[dict[str, Any]]:
     """One row per number: name, event, unit, mean, sd, 95 % interval, bounds, and a remark."""
     table = []
     for name, (symbol, unit, _, _) in PARAMETERS.items():
@@ -19,7 +19,7 @@ def rows(samples: dict[str, np.ndarray], events: list[str], bounds: Bounds) -> l
             lower, upper = bounds[name]
             # The noise is flat in its logarithm: judged there.
             measure = np.log if name == "noise" else np.asarray
-            judgement = judge(measure(column), float(measure(lower)), float(measure(upper)))
+            judgement = identify(measure(column), float(measure(lower)), float(measure(upper)))
             low, high = np.quantile(column, [0.025, 0.975])
             table.append(
                 {
@@ -48,7 +48,7 @@ def _remark(judgement: Judgement, lower: float, upper: float) -> str:
     return f"{judgement.words} {lower if judgement.pressed == 'lower' else upper:g}"
 
 
-def render(table: list[dict[str, Any]], fit: Fit, n_points: int) -> str:
+def render_table(table: list[dict[str, Any]], fit: Fit, n_points: int) -> str:
     """The table, what it rests on, and the verdict."""
     from rich.console import Console
     from rich.table import Table

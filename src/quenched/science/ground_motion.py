@@ -131,12 +131,12 @@ class GroundMotion:
     def summary(self) -> list[dict[str, Any]]:
         """One row per number: mean, sd, 95 % interval, bounds, and a remark where the data do not identify it."""
         samples = self.sample(_SAMPLES)
-        return findings.rows(samples, self.events_, inversion.read_bounds(self.bounds))
+        return findings.table_of(samples, self.events_, inversion.read_bounds(self.bounds))
 
     def __str__(self) -> str:
         if not hasattr(self, "fit_"):
             return repr(self)
-        return findings.render(self.summary(), self.fit_, len(self.spectra_))
+        return findings.render_table(self.summary(), self.fit_, len(self.spectra_))
 
     def plot_spectra(self, path: str | Path | None = None, *, table: Any = None, probability: float = 0.95):
         """Figure of observed and predicted spectra with bands, a panel per event and distance.

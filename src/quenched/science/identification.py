@@ -30,7 +30,7 @@ class Judgement(NamedTuple):
     words: str
 
 
-def judge(samples: np.ndarray, lower: float, upper: float) -> Judgement:
+def identify(samples: np.ndarray, lower: float, upper: float) -> Judgement:
     """Judge one parameter with a flat prior between two bounds.
 
     Parameters
@@ -52,7 +52,7 @@ def judge(samples: np.ndarray, lower: float, upper: float) -> Judgement:
     return Judgement(True, "", "")
 
 
-def judge_fit(fit: Fit) -> dict[str, Judgement]:
+def identify_fit(fit: Fit) -> dict[str, Judgement]:
     """Judge every number with an `interval` transform, by name; the density must be flat in natural units."""
     dim = fit.posterior.dim
     points = make("matched", max(_POINTS, 2 * dim), dim, stream(0, Purpose.BOUNDS)).points
@@ -63,5 +63,5 @@ def judge_fit(fit: Fit) -> dict[str, Judgement]:
             continue
         for index in np.ndindex(leaf.shape):
             name = leaf.name + (f"[{','.join(map(str, index))}]" if index else "")
-            found[name] = judge(values[(slice(None), *index)], leaf.transform.lower, leaf.transform.upper)
+            found[name] = identify(values[(slice(None), *index)], leaf.transform.lower, leaf.transform.upper)
     return found

@@ -17,14 +17,14 @@ _ONE_THREAD = {
 }
 
 
-class Work(Protocol):
+class Assignment(Protocol):
     """What is to be done, as far as workers need to know it."""
 
     @property
     def kin(self) -> Hashable: ...
 
 
-W = TypeVar("W", bound=Work)
+W = TypeVar("W", bound=Assignment)
 
 
 def share_out(

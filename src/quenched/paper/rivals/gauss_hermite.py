@@ -7,7 +7,7 @@ to rounding. At its maximum
     Σ⁻¹ = αI + Σ_n λ_n φ_n φ_nᵀ,  αμ = Σ_n (y_n − E σ_n) φ_n,  λ_n = E σ'_n,  α = M / (μᵀμ + tr Σ),
 
 and repeating these as updates is natural-gradient ascent with unit steps, here extrapolated and kept from
-descending by `ascend`.
+descending by `raise_sites`.
 """
 
 from functools import lru_cache
@@ -22,10 +22,10 @@ from scipy.special import expit, ndtr
 from quenched.paper.rivals.arguments import Array, check_precision, check_rounds, checked_features, checked_vector
 from quenched.paper.rivals.logistic_sites import (
     LogisticPosterior,
-    Round,
-    ascend,
+    SiteRound,
     checked_labels,
     logistic_problem,
+    raise_sites,
     site_posterior,
 )
 
@@ -57,7 +57,7 @@ def best_gaussian(
     check_rounds(max_rounds, tolerance)
     rows, signs, n_items = problem.rows, 2 * problem.labels - 1, len(problem.labels)
 
-    def evaluate(point: Array) -> Round:
+    def evaluate(point: Array) -> SiteRound:
         curvature, push = np.clip(point[:n_items], 0.0, 0.25), point[n_items:-1]
         posterior = site_posterior(rows, curvature, rows.T @ push, problem.alpha(point[-1]))
         loss, miss, slope = softplus_expectations(-signs * posterior.means, posterior.variances)
@@ -72,10 +72,10 @@ def best_gaussian(
         )
         here = np.concatenate([curvature, push, [np.log(alpha)]])
         there = np.concatenate([slope, slope * posterior.means + signs * miss, [problem.next_log_alpha(posterior)]])
-        return Round(here, there, float(-np.sum(loss) - divergence), float(max(errors)), posterior)
+        return SiteRound(here, there, float(-np.sum(loss) - divergence), float(max(errors)), posterior)
 
     start = np.concatenate([np.full(n_items, 0.125), signs / 2, [problem.start_log_alpha()]])
-    return problem.answer(ascend(evaluate, start, max_rounds, tolerance))
+    return problem.answer(raise_sites(evaluate, start, max_rounds, tolerance))
 
 
 def logistic_bound(

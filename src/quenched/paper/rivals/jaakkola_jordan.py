@@ -7,7 +7,7 @@ With λ(ξ) = (σ(ξ) − ½) / (2ξ) and prior N(w | 0, I/α):
     ξ_n² = φ_nᵀ(Σ + μμᵀ)φ_n,  α = M / (μᵀμ + tr Σ),
     bound = ½ log(|Σ| α^M) + ½ μᵀΣ⁻¹μ + Σ_n [log σ(ξ_n) − ξ_n/2 + λ(ξ_n) ξ_n²].
 
-Plain EM needs hundreds of rounds. Here the rounds are extrapolated (`ascend`), and α moves by MacKay's
+Plain EM needs hundreds of rounds. Here the rounds are extrapolated (`raise_sites`), and α moves by MacKay's
 equation, which has the fixed point of the EM update; a round that would lower the bound is shortened.
 """
 
@@ -16,7 +16,13 @@ from numpy.typing import ArrayLike
 from scipy.special import log_expit
 
 from quenched.paper.rivals.arguments import Array, check_rounds
-from quenched.paper.rivals.logistic_sites import LogisticPosterior, Round, ascend, logistic_problem, site_posterior
+from quenched.paper.rivals.logistic_sites import (
+    LogisticPosterior,
+    SiteRound,
+    logistic_problem,
+    raise_sites,
+    site_posterior,
+)
 
 
 def jaakkola_jordan(
@@ -46,7 +52,7 @@ def jaakkola_jordan(
     check_rounds(max_rounds, tolerance)
     pull = problem.rows.T @ (problem.labels - 0.5)
 
-    def evaluate(point: Array) -> Round:
+    def evaluate(point: Array) -> SiteRound:
         tightness, alpha = np.abs(point[:-1]), problem.alpha(point[-1])
         curvature = quadratic_coefficient(tightness)
         posterior = site_posterior(problem.rows, 2 * curvature, pull, alpha)
@@ -55,11 +61,11 @@ def jaakkola_jordan(
         here = np.append(tightness, np.log(alpha))
         change = np.abs(wanted - here) / np.append(1 + tightness, 1.0)
         bound = posterior.half_log_volume + 0.5 * pull @ posterior.mean + np.sum(items)
-        return Round(here, wanted, float(bound), float(np.max(change)), posterior)
+        return SiteRound(here, wanted, float(bound), float(np.max(change)), posterior)
 
     log_alpha = problem.start_log_alpha()
     prior_deviation = np.sqrt(np.sum(problem.rows**2, axis=1) / np.exp(log_alpha))
-    path = ascend(evaluate, np.append(prior_deviation, log_alpha), max_rounds, tolerance)
+    path = raise_sites(evaluate, np.append(prior_deviation, log_alpha), max_rounds, tolerance)
     return problem.answer(path)
 
 

@@ -1,7 +1,7 @@
 """Logistic regression with a Gaussian site per data item: what Jaakkola and Jordan and the best Gaussian share.
 
 Both have the posterior N(μ, Σ) with Σ⁻¹ = αI + Σ_n λ_n φ_n φ_nᵀ and differ in how they choose the sites. Both repeat
-their updates as a fixed-point iteration, extrapolated and kept from descending (`ascend`).
+their updates as a fixed-point iteration, extrapolated and kept from descending (`raise_sites`).
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def _precision_factor(weighted: Array, prior_precision: float) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Round:
+class SiteRound:
     """One evaluation: the point, where the plain update goes, the bound here, and how far from rest."""
 
     here: Array
@@ -196,13 +196,13 @@ class Round:
 class Path:
     """Where an ascent ended, the bound along it, and whether it came to rest."""
 
-    last: Round
+    last: SiteRound
     history: Array
     converged: bool
 
 
-def ascend(
-    evaluate: Callable[[Array], Round], start: Array, max_rounds: int, tolerance: float, memory: int = 8
+def raise_sites(
+    evaluate: Callable[[Array], SiteRound], start: Array, max_rounds: int, tolerance: float, memory: int = 8
 ) -> Path:
     """Fixed-point iteration with Anderson's extrapolation that does not descend.
 
@@ -221,7 +221,7 @@ def ascend(
     return Path(now, np.array(history), now.error <= tolerance)
 
 
-def _first_ascent(evaluate: Callable[[Array], Round], now: Round, past: list[Round]) -> Round | None:
+def _first_ascent(evaluate: Callable[[Array], SiteRound], now: SiteRound, past: list[SiteRound]) -> SiteRound | None:
     slack = 1e-13 * abs(now.bound)
     if len(past) > 1:
         after = evaluate(_extrapolate(past))
@@ -240,7 +240,7 @@ def _first_ascent(evaluate: Callable[[Array], Round], now: Round, past: list[Rou
     return None
 
 
-def _extrapolate(past: list[Round]) -> Array:
+def _extrapolate(past: list[SiteRound]) -> Array:
     """Anderson (1965): the mix of past updates whose residual, by linearity, would be smallest."""
     there = np.array([point.there for point in past])
     residual = there - np.array([point.here for point in past])
