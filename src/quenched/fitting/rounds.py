@@ -50,10 +50,12 @@ class Reached(NamedTuple):
         """Those of some problems."""
         return Entries(index, *rows((self.posterior, self.hyper, self.bound), index))
 
-    def round(self, place: int, n_evaluations: int) -> Round:
+    def round(self, place: int, n_evaluations: Any) -> Round:
         """The round that has led to one of them."""
-        numbers = (self.bound[place], self.check_bound[place], self.check_error[place])
-        return Round(int(self.n_draws[place]), *map(float, numbers), int(n_evaluations))
+        bound, check_bound, check_error = map(
+            float, (self.bound[place], self.check_bound[place], self.check_error[place])
+        )
+        return Round(int(self.n_draws[place]), bound, check_bound, check_error, int(n_evaluations))
 
 
 class Run:
@@ -131,7 +133,7 @@ class Run:
         index = np.arange(self.batch.n)
         judged = self.alone.judge(Entries(index, posterior, hyper, self.reached.bound), self.settings.draws)
         self.costs.add(index, 0, 1)
-        self._keep(index, posterior, judged.hyper, judged.bound, code, self.settings.draws)
+        self._keep(index, posterior, judged.hyper, judged.bound, code, draws=self.settings.draws)
         self._check(index)
         self.notes.update({int(place): note for place in index if note})
         return self.fits()
@@ -145,7 +147,7 @@ class Run:
         begun, lost = entries.index, np.setdiff1d(index, entries.index)
         if not len(begun):
             return lost[: len(lost) * (not self.driver.stopped)]
-        self._keep(*entries[:4], Code.MAX_SECONDS, settings.draws)  # until the first round has ended
+        self._keep(*entries[:4], Code.MAX_SECONDS, draws=settings.draws)  # until the first round has ended
         self._round(entries, settings.draws)
         suspect = begun[np.isin(self.reached.code[begun], _SUSPECT)]
         if len(suspect) and self.driver.explains and settings.starts == 1 and given is None:
@@ -239,7 +241,7 @@ class Run:
         for group, tops in self._tops(entries, factored, factor, draws, self._record(draws)):
             begun = np.flatnonzero(tops.begun)
             found = rows((tops.posterior, tops.hyper, tops.bound, tops.code), begun)
-            self._keep(group.index[begun], *found, draws)
+            self._keep(group.index[begun], *found, draws=draws)
             self.notes.update({int(group.index[row]): note for row, note in tops.notes.items()})
             ended.append(group.index[begun])
         self._check(np.concatenate(ended))
@@ -265,7 +267,7 @@ class Run:
                 group = group._replace(factor=factor[chosen] if whitened and factor is not None else None)
                 yield group, self.driver.climb(group, draws or settings.draws, settings.method, level, record)
 
-    def _keep(self, index: np.ndarray, posterior: Member, hyper: Hyper, bound: Any, code: Any, draws: Draws) -> None:
+    def _keep(self, index: np.ndarray, posterior: Member, hyper: Hyper, bound: Any, code: Any, *, draws: Draws) -> None:
         """What was reached, as a member of the family that was asked for; not checked yet."""
         reached = self.reached
         put((reached.posterior, reached.hyper), index, (self.settings.family.lift(posterior), hyper))
@@ -279,7 +281,7 @@ class Run:
 
         def record(place: int, posterior: Member, hyper: Hyper, bound: float) -> None:
             one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], (posterior, hyper))
-            self._keep(np.array([place]), *one, bound, Code.MAX_SECONDS, draws)
+            self._keep(np.array([place]), *one, bound, Code.MAX_SECONDS, draws=draws)
             self._check(np.array([place]))
 
         return record

@@ -9,7 +9,7 @@ import numpy as np
 _WIDTHS = (1, 2, 4, 8, 16, 32, 128)
 
 
-def rows(tree: Any, index: np.ndarray | int) -> Any:
+def rows(tree: Any, index: Any) -> Any:
     """These problems of a tree of NumPy arrays."""
     return jax.tree.map(lambda leaf: leaf[index], tree)
 

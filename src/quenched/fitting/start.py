@@ -100,7 +100,7 @@ class Starter:
             fooled = curved[~to_be_trusted(found, self._stand_at(curved, found))]
         return np.concatenate([np.flatnonzero(first.sound & ~first.finite), fooled])
 
-    def _refuse(self, place: int, value: Any, gradient: np.ndarray) -> None:
+    def _refuse(self, place: Any, value: Any, gradient: np.ndarray) -> None:
         why = ""
         if self.driver.explains:
             problem = self.driver.batch.one(int(self.index[place]))
@@ -168,7 +168,7 @@ class Starter:
         fine = np.setdiff1d(np.arange(len(places)), left)
         return places[fine], entries._replace(known=known).some(fine)
 
-    def _refuse_draws(self, place: int, posterior: Member, draws: Draws) -> None:
+    def _refuse_draws(self, place: Any, posterior: Member, draws: Draws) -> None:
         if np.isfinite(self.starts.worth[place]):
             return  # it has another start
         why = ""

@@ -211,4 +211,4 @@ def _orthogonal(loadings: np.ndarray) -> np.ndarray:
 def _draws_per_row(draws: int | Draws, n_components: int, seed: int) -> Draws:
     n = draws.n if isinstance(draws, Draws) else draws
     n = max(n + n % 2, smallest("matched", n_components))
-    return matched(n, n_components, stream(seed, Purpose.PROJECTION)).points
+    return matched(n, n_components, stream(seed, Purpose.PROJECTION))
