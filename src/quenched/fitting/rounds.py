@@ -280,8 +280,8 @@ class Run:
         """For methods with rounds of their own."""
 
         def record(place: int, posterior: Member, hyper: Hyper, bound: float) -> None:
-            one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], (posterior, hyper))
-            self._keep(np.array([place]), *one, bound, Code.MAX_SECONDS, draws=draws)
+            posterior, hyper = jax.tree.map(lambda leaf: np.asarray(leaf)[None], (posterior, hyper))
+            self._keep(np.array([place]), posterior, hyper, bound, Code.MAX_SECONDS, draws=draws)
             self._check(np.array([place]))
 
         return record
