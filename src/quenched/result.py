@@ -13,6 +13,8 @@ from quenched.posterior import Posterior, natural_moments, to_natural
 from quenched.problem import Problem
 from quenched.targets import Hyper
 from quenched.transforms import Parameters, Space
+from quenched.trust import Answer, Departure, Drift, Facts, answer, check_draws, departures, drift, reweight
+from quenched.weights import BAD, Weights, weigh_ratios
 
 if TYPE_CHECKING:
     from quenched.diagnostics import Diagnosis
@@ -66,6 +68,8 @@ class Fit:
     history: History = field(repr=False)
     settings: dict[str, Any] = field(repr=False)  # draws, seed, family, method, tolerance, versions
     optima: tuple[Optimum, ...] = field(default=(), repr=False)
+    log_ratios: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)  # log p − log q at check draws
+    remarks: tuple[str, ...] = field(default=(), repr=False)  # what a person should know besides
     origin: Origin | None = field(default=None, repr=False)  # None after loading; `attach` restores it
     _kept: dict[str, Any] = field(default_factory=dict, repr=False, init=False)  # what was worked out about it
 
@@ -107,6 +111,46 @@ class Fit:
         """Posterior standard deviation in natural units, shaped like `start`."""
         return self._natural_moments[1]
 
+    @cached_property
+    def weights(self) -> Weights:
+        """Importance weights of the check draws, from the posterior to the target."""
+        return weigh_ratios(self.log_ratios)
+
+    @property
+    def khat(self) -> float:
+        """Pareto k-hat of the weights: the posterior is close to the target below 0.5, and too far above 0.7."""
+        return self.weights.khat
+
+    @property
+    def evidence(self) -> float:
+        """Log evidence by importance sampling on the check draws, in nats."""
+        return self.weights.evidence
+
+    @property
+    def evidence_error(self) -> float:
+        """Its standard error; infinite where k-hat is above 0.7, since the weights cannot tell there."""
+        return self.weights.evidence_error
+
+    @cached_property
+    def _check_draws(self) -> np.ndarray:
+        return check_draws(self.settings["seed"], len(self.log_ratios), self.posterior.dim)
+
+    @cached_property
+    def departures(self) -> list[Departure]:
+        """Parameters whose moments the weights of the check draws change clearly, the worst first."""
+        if not len(self.log_ratios) or not self.khat <= BAD:
+            return []
+        samples = self.posterior.transform(self._check_draws)
+        found = reweight(self.space, self.mean, self.sd, samples, self.weights.weights)
+        return departures(self.space, self.mean, self.sd, found, self.weights)
+
+    @cached_property
+    def drift(self) -> Drift | None:
+        """How far the fit is from the best Gaussian of its family; None for what is none, and without check draws."""
+        if len(self.log_ratios) < 2 or not self.posterior.member.affine or not np.isfinite(self.check_bound):
+            return None
+        return drift(self.posterior, self.space.coordinate_names(), self.log_ratios, self._check_draws)
+
     @property
     def overfits(self) -> bool:
         """The fit follows its draws instead of the target: more draws are needed."""
@@ -116,16 +160,25 @@ class Fit:
 
     @property
     def draws_suffice(self) -> bool:
-        """The bound agrees with its check to the tolerance, and the check is precise enough to say so.
+        """The bound agrees with its check to the tolerance, and no mean or sd is clearly off on fresh draws.
 
         A gap below zero counts as one above it: it too shows how far the draws can be off.
         """
-        return bool(abs(self.gap) + 2.0 * self.check_error <= self.settings["tolerance"])
+        level = bool(abs(self.gap) + 2.0 * self.check_error <= self.settings["tolerance"])
+        return level and not (self.drift is not None and self.drift.clear)
+
+    @property
+    def answer(self) -> Answer:
+        """What of the posterior to trust, and why, from the check draws."""
+        return answer(Facts(self, self.weights, self.departures, self.drift))
 
     @property
     def verdict(self) -> str:
-        """In words a person can act on."""
-        return " ".join(part for part in (self.message, self._verdict_on_draws(), self._verdict_on_optima()) if part)
+        """In words a person can act on: the answer first, then draws and optimiser. After a diagnosis, what it found."""
+        if self.diagnosis is not None:
+            return self.diagnosis.verdict
+        parts = (str(self.answer), self.message, self._verdict_on_draws(), self._verdict_on_optima(), *self.remarks)
+        return " ".join(part for part in parts if part)
 
     def _verdict_on_draws(self) -> str:
         if np.isfinite(self.bound) and self.history and not np.isfinite(self.check_bound):
@@ -137,18 +190,28 @@ class Fit:
             return ""
         tolerance, error = self.settings["tolerance"], self.check_error
         where = f"on fresh draws the bound is lower by {self.gap:.2g} ± {error:.2g} nats"
-        if self.gap <= error:
+        if abs(self.gap) <= 2.0 * error:
             where = f"the bound agrees with its value on fresh draws (gap {self.gap:.2g} ± {error:.2g} nats)"
+        elif self.gap < 0:
+            where = f"on fresh draws the bound is higher by {-self.gap:.2g} ± {error:.2g} nats"
         if self.overfits:
             return f"Overfitting to the draws: {where}. Use more draws (now {self.n_draws}) or matched ones."
         if self.draws_suffice:
-            return f"The draws suffice: {where}, within the tolerance of {tolerance:.2g} nats."
-        if self.gap > tolerance + 2.0 * error:
+            return f"The draws suffice: {where}, within the tolerance of {tolerance:.2g} nats{self._drift_in_words()}."
+        if abs(self.gap) > tolerance + 2.0 * error or (self.drift is not None and self.drift.clear):
             return (
-                f"The draws are too few for the tolerance of {tolerance:.2g} nats: {where}. "
-                f"Trust the posterior to about that; use more draws (now {self.n_draws}) for more."
+                f"The draws are too few for the tolerance of {tolerance:.2g} nats: {where}{self._drift_in_words()}; "
+                f"use more draws (now {self.n_draws})."
             )
         return f"The draws may suffice for the tolerance of {tolerance:.2g} nats, as far as can be told: {where}."
+
+    def _drift_in_words(self) -> str:
+        if self.drift is None:
+            return ""
+        return (
+            f"; others would move a mean by {max(self.drift.mean, self.drift.mean_error):.2g} sds and an sd by "
+            f"{max(self.drift.sd, self.drift.sd_error):.0%} at the most, as far as can be told"
+        )
 
     def _verdict_on_optima(self) -> str:
         if len(self.optima) < 2:

@@ -81,6 +81,7 @@ class Fits:
     rounds: np.ndarray = field(repr=False)
     settings: dict[str, Any] = field(repr=False)
     optima: dict[int, tuple[Optimum, ...]] = field(repr=False, default_factory=dict)
+    log_ratios: np.ndarray | None = field(repr=False, default=None)  # of objects: as in `Fit`
     origin: Origins | None = field(repr=False, default=None)  # None after loading
 
     def __getstate__(self) -> dict[str, Any]:
@@ -123,6 +124,7 @@ class Fits:
             history=History(Round(int(row[0]), row[1], row[2], row[3], int(row[4])) for row in rounds),
             settings=self.settings,
             optima=self.optima.get(index, ()),
+            log_ratios=np.zeros(0) if self.log_ratios is None else self.log_ratios[index],
             origin=None if self.origin is None else self.origin.one(index, n_draws),
         )
 
@@ -143,6 +145,7 @@ class Fits:
             seconds=self.seconds * len(places) / max(len(self), 1),
             rounds=self.rounds[places],
             settings=self.settings,
+            log_ratios=None if self.log_ratios is None else self.log_ratios[places],
             optima={new: self.optima[old] for new, old in enumerate(places.tolist()) if old in self.optima},
             origin=None if self.origin is None else self.origin.some(places),
         )

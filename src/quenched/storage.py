@@ -18,7 +18,7 @@ from quenched.result import Fit
 from quenched.results import Fits
 from quenched.transforms import Leaf, Space, Transform, interval, leaf_names, ordered, positive, real, simplex
 
-_FORMAT = 2
+_FORMAT = 3
 _TRANSFORMS = {"Real": real, "Positive": positive, "Ordered": ordered, "Simplex": simplex}
 _ROWS = (*("bound", "check_bound", "check_error", "n_draws", "n_evaluations", "n_objective_evaluations", "rounds"),)
 _NUMBERS = ("bound", "check_bound", "check_error", "n_draws", "n_evaluations", "n_objective_evaluations", "seconds")
@@ -52,6 +52,7 @@ def save(fit: Fit | Fits, path: str | Path) -> Path:
 
 
 def _write_one(fit: Fit, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    arrays["log_ratios"] = fit.log_ratios
     return {
         "posterior": _write_member(fit.posterior.member, arrays),
         "numbers": {name: getattr(fit, name) for name in _NUMBERS},
@@ -59,11 +60,15 @@ def _write_one(fit: Fit, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         "message": fit.message,
         "history": [list(entry) for entry in fit.history],
         "optima": _write_optima(fit.optima),
+        "remarks": list(fit.remarks),
     }
 
 
 def _write_many(fits: Fits, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     arrays.update({f"fits.{name}": getattr(fits, name) for name in _ROWS})
+    if fits.log_ratios is not None:
+        arrays["log_ratios"] = np.concatenate([np.zeros(0), *fits.log_ratios])
+        arrays["log_ratios.lengths"] = np.array([len(ratios) for ratios in fits.log_ratios], int)
     return {
         "many": True,
         "posterior": _write_member(fits.member, arrays),
@@ -122,6 +127,7 @@ def _read_fit(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> Fit | Fits
             message=tuple(text["message"]),
             settings=text["settings"],
             optima={int(index): _read_optima(optima) for index, optima in text["optima"].items()},
+            log_ratios=_read_ratios(arrays),
             **{name: arrays[f"fits.{name}"] for name in _ROWS},  # pyright: ignore
         )
     return Fit(
@@ -133,8 +139,19 @@ def _read_fit(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> Fit | Fits
         history=History(Round(*entry) for entry in text["history"]),
         optima=_read_optima(text["optima"]),
         settings=text["settings"],
+        log_ratios=arrays["log_ratios"],
+        remarks=tuple(text["remarks"]),
         **text["numbers"],
     )
+
+
+def _read_ratios(arrays: dict[str, np.ndarray]) -> np.ndarray | None:
+    if "log_ratios" not in arrays:
+        return None
+    lengths = arrays["log_ratios.lengths"]
+    ratios = np.empty(len(lengths), object)
+    ratios[:] = np.split(arrays["log_ratios"], np.cumsum(lengths)[:-1]) if len(lengths) else []
+    return ratios
 
 
 def _write_member(member: Member, arrays: dict[str, np.ndarray]) -> dict[str, Any]:

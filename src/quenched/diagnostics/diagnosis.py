@@ -6,6 +6,7 @@ answer. (c) Family: how far the best member of the family is from the target.
 
 import time
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -16,13 +17,14 @@ from quenched.diagnostics.draw_error import answer_of, draw_error
 from quenched.diagnostics.importance import weigh
 from quenched.diagnostics.linear_response import LinearResponse
 from quenched.diagnostics.optimisation import optimisation_error
-from quenched.diagnostics.reweighting import Reweighted, reweight
 from quenched.diagnostics.skewness import skewness
 from quenched.fitting import Watcher, quiet_blas
 from quenched.numbers import whole_number
 from quenched.objective import Objective
 from quenched.result import Fit, require_origin
 from quenched.transforms import Parameters
+from quenched.trust import Departure, Reweighted, departures, reweight
+from quenched.weights import Weights
 
 _REPLICATES = 8
 _SAMPLES = 2000
@@ -47,12 +49,8 @@ class Diagnosis:
         The same of `fit.hyper`.
     bound_error
         The same of the bound, in nats.
-    khat
-        Pareto k-hat of the importance weights: the Gaussian is close to the target below 0.5, and too far above 0.7.
-    evidence, evidence_error
-        Log evidence by importance sampling, and its standard error; right as long as k-hat is.
-    effective_share
-        How many of the samples the importance weights keep, between 0 and 1.
+    weights
+        Importance weights of samples of the posterior: `khat`, `evidence` and `evidence_error` are theirs.
     reweighted
         Means and standard deviations by the same weights, with their errors.
     family_gap
@@ -76,10 +74,7 @@ class Diagnosis:
     sd_error: Parameters
     hyper_error: Any
     bound_error: float
-    khat: float
-    evidence: float
-    evidence_error: float
-    effective_share: float
+    weights: Weights = field(repr=False)
     reweighted: Reweighted = field(repr=False)
     skewness: np.ndarray
     skewness_error: np.ndarray
@@ -88,6 +83,31 @@ class Diagnosis:
     n_replicates: int
     n_evaluations: int
     seconds: float
+
+    @property
+    def khat(self) -> float:
+        """Pareto k-hat of the importance weights: the posterior is close to the target below 0.5, too far above 0.7."""
+        return self.weights.khat
+
+    @property
+    def evidence(self) -> float:
+        """Log evidence by importance sampling, in nats."""
+        return self.weights.evidence
+
+    @property
+    def evidence_error(self) -> float:
+        """Its standard error; infinite where k-hat is above 0.7, since the weights cannot tell there."""
+        return self.weights.evidence_error
+
+    @property
+    def effective_share(self) -> float:
+        """How many of the samples the importance weights keep, between 0 and 1."""
+        return self.weights.share
+
+    @cached_property
+    def departures(self) -> list[Departure]:
+        """Parameters whose moments the weights change clearly, the worst first."""
+        return departures(self.fit.space, self.fit.mean, self.fit.sd, self.reweighted, self.weights)
 
     @property
     def family_gap(self) -> float:
@@ -156,11 +176,8 @@ def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES
             sd_error=errors.sd,
             hyper_error=errors.hyper,
             bound_error=errors.bound,
-            khat=importance.khat,
-            evidence=importance.evidence,
-            evidence_error=importance.evidence_error,
-            effective_share=importance.effective_share,
-            reweighted=reweight(fit.space, fit.mean, fit.sd, importance),
+            weights=importance.weights,
+            reweighted=reweight(fit.space, fit.mean, fit.sd, importance.samples, importance.weights.weights),
             skewness=skew.value,
             skewness_error=skew.error,
             missed_spread=missed_spread(coordinates),

@@ -5,11 +5,12 @@ import warnings
 import jax
 
 from quenched.diagnostics.importance import weigh
-from quenched.draws import Purpose, generator, stream
+from quenched.draws import Purpose, generator
 from quenched.numbers import whole_number
 from quenched.posterior import to_natural
 from quenched.result import Fit, require_origin
 from quenched.transforms import Parameters
+from quenched.weights import BAD, weigh_ratios
 
 _POOL = 10  # samples of the posterior for each one that is kept
 _SMALLEST_POOL = 2000
@@ -25,14 +26,13 @@ def resample(fit: Fit, n: int, seed: int = 0) -> Parameters:
     whole_number("n", n, 1)
     problem, hyper, _ = require_origin(fit)
     with jax.enable_x64(True):
-        pool = weigh(
-            problem, fit.posterior.member, hyper, max(_POOL * n, _SMALLEST_POOL), stream(seed, Purpose.RESAMPLING)
-        )
-    if not pool.khat <= 0.7 and not pool.effective_share > 0.8:
+        pool = weigh(problem, fit.posterior.member, hyper, max(_POOL * n, _SMALLEST_POOL), fit.settings["seed"])
+    judged = weigh_ratios(pool.log_ratios[:_SMALLEST_POOL])  # those of a diagnosis, so that both say the same
+    if not judged.khat <= BAD and not judged.share > 0.8:
         warnings.warn(
-            f"resample: k-hat is {pool.khat:.2f}, above 0.7; the weights keep {pool.effective_share:.1%} of the "
+            f"resample: k-hat is {judged.khat:.2f}, above {BAD}; the weights keep {judged.share:.1%} of the "
             "samples, and those may miss part of the target.",
             stacklevel=3,
         )
-    chosen = generator(seed, Purpose.RESAMPLING).choice(len(pool.samples), n, p=pool.weights / pool.weights.sum())
+    chosen = generator(seed, Purpose.RESAMPLING).choice(len(pool.samples), n, p=pool.weights.weights)
     return to_natural(fit.space, pool.samples[chosen])

@@ -3,22 +3,22 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-import jax
 import numpy as np
 
 from quenched.summary import rows_of
 from quenched.transforms import positive
+from quenched.trust import Answer, Drift, Facts, Trust, answer
+from quenched.weights import BAD
 
 if TYPE_CHECKING:
     from quenched.diagnostics.diagnosis import Diagnosis
 
 _SHORT_OF_TOP = 0.01  # nats
 _DRAWS_MATTER = 0.1  # posterior standard deviations
-_GOOD, _BAD, _HOPELESS = 0.5, 0.7, 1.0  # k-hat
-_BULK = 0.8  # of the samples that the weights must keep
+_ENOUGH_KEPT = 0.1  # of the samples, by weights that are worth resampling with
+_UNSURE = 0.25  # relative error of an error that comes from a few sets of draws
 _WIDER = 1.15  # times the family's own standard deviation
 _SKEWED = 0.3
-_OFF = 0.1  # of a standard deviation, between the posterior and what importance weights make of it
 
 
 class Finding(NamedTuple):
@@ -31,10 +31,32 @@ class Finding(NamedTuple):
 
 
 def verdict(diagnosis: "Diagnosis") -> str:
-    """Every finding that holds, and the first piece of advice."""
-    found = findings(diagnosis)
-    advice = next((text for text in (finding.advises(diagnosis) for finding in found) if text), "Use it as it is.")
-    return " ".join([*(finding.says(diagnosis) for finding in found), advice])
+    """The answer, every finding that holds, and the first piece of advice."""
+    judged, found, fit = trusted(diagnosis), findings(diagnosis), diagnosis.fit
+    advice = next((text for text in (finding.advises(diagnosis) for finding in found) if text), "")
+    if not advice:
+        advice = "Use it as it is." if judged.trust is Trust.BOTH and not fit.remarks else by_trust(diagnosis, judged)
+    said = [str(judged), fit.message, *(finding.says(diagnosis) for finding in found), *fit.remarks, advice]
+    return " ".join(text for text in said if text)
+
+
+def trusted(diagnosis: "Diagnosis") -> Answer:
+    """What of the posterior to trust, by what the diagnosis has found."""
+    (mean, mean_name), (sd, sd_name) = worst_error(diagnosis, "mean"), worst_error(diagnosis, "sd")
+    drift = Drift(mean, _UNSURE * mean, mean_name, sd, _UNSURE * sd, sd_name) if _at_top(diagnosis) else None
+    return answer(Facts(diagnosis.fit, diagnosis.weights, diagnosis.departures, drift))
+
+
+def by_trust(d: "Diagnosis", judged: Answer) -> str:
+    """What to do where no finding says it."""
+    warp = d.fit.settings["family"] != "warped"
+    if d.weights.khat <= BAD and d.weights.share > _ENOUGH_KEPT:
+        return "PSIS samples, fit.resample(n), are nearer to the target" + (
+            ', and so may be family="warped".' if warp else "."
+        )
+    if warp:
+        return 'Try family="warped"; if that does not reach it, reparametrise (for a funnel: non-centred) or use MCMC.'
+    return "Reparametrise the model (for a funnel: non-centred), or check a few parameters by MCMC."
 
 
 def findings(diagnosis: "Diagnosis") -> list[Finding]:
@@ -64,37 +86,6 @@ def _too_narrow(diagnosis: "Diagnosis") -> list[str]:
     return [names[i] for i in order if diagnosis.missed_spread[i] > _WIDER]
 
 
-class Departure(NamedTuple):
-    """How far importance weights move the moments of one parameter."""
-
-    name: str
-    shift: float  # of the mean, in standard deviations
-    ratio: float  # of the standard deviations
-
-
-def _off(d: "Diagnosis") -> list[Departure]:
-    """Parameters whose moments the weights clearly change, the worst first; none where the weights cannot be trusted."""
-    if not d.khat <= _BAD:
-        return []
-    flat = lambda tree: np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(tree)])
-    sd = np.maximum(flat(d.fit.sd), np.finfo(float).tiny)
-    mean, own_sd, mean_error, sd_error = (flat(tree) for tree in d.reweighted)
-    shift, ratio = (mean - flat(d.fit.mean)) / sd, own_sd / sd
-    by_mean = (np.abs(shift) > _OFF) & (np.abs(shift) > 2.0 * mean_error / sd)
-    by_sd = (np.abs(ratio - 1.0) > _OFF) & (np.abs(ratio - 1.0) > 2.0 * sd_error / sd)
-    size = np.maximum(np.where(by_mean, np.abs(shift), 0.0), np.where(by_sd, np.abs(ratio - 1.0), 0.0))
-    names = [row["name"] for row in rows_of(d.fit, d)]
-    return [Departure(names[i], float(shift[i]), float(ratio[i])) for i in np.argsort(-size) if size[i] > 0.0]
-
-
-def _of_departures(d: "Diagnosis") -> str:
-    worst, *others = _off(d)
-    return (
-        f"By importance weights, the mean of {worst.name} is {worst.shift:+.2f} sds away and its sd is {worst.ratio:.2f} times "
-        "the posterior's" + (f"; {len(others)} more differ." if others else ".")
-    )
-
-
 def _real_names(diagnosis: "Diagnosis") -> list[str]:
     """Coordinates as they are on the real line, where the posterior is Gaussian: `log tau` for a positive tau."""
     space = diagnosis.fit.space
@@ -120,13 +111,13 @@ def _draws_matter(d: "Diagnosis") -> bool:
 
 
 def _by_samples_or_warping(d: "Diagnosis") -> str:
-    ways = ["PSIS samples, fit.resample(n)"] if d.khat <= _BAD else []
-    ways += [] if d.fit.settings["family"] == "warped" else ["family=qd.Warped()"]
-    return f"Use {', or '.join(ways)}." if ways else ""
+    return by_trust(d, trusted(d)) if trusted(d).trust is not Trust.BOTH else ""
 
 
-def _only_tails(d: "Diagnosis") -> bool:
-    return _BAD < d.khat < np.inf and d.effective_share > _BULK
+def _resume(d: "Diagnosis") -> str:
+    origin = d.fit.origin
+    given = origin is not None and origin.problem.data is not None and origin.problem.target.data is None
+    return f"qd.fit(log_density, fit{', data=data' if given else ''})"
 
 
 def _of_draws(d: "Diagnosis") -> str:
@@ -146,7 +137,7 @@ FINDINGS = (
         "not a maximum",
         lambda d: not d.at_maximum,
         lambda d: "The bound still curves upwards here: this is not its top.",
-        lambda d: "Resume with qd.fit(log_density, fit), or try starts=4.",
+        lambda d: f"Resume with {_resume(d)}, or try starts=4.",
     ),
     Finding(
         "short of the top",
@@ -158,14 +149,14 @@ FINDINGS = (
         lambda d: (
             "Laplace's Gaussian does not raise the bound; qd.fit does."
             if d.fit.settings["method"] == "Laplace"
-            else "Resume with qd.fit(log_density, fit)."
+            else f"Resume with {_resume(d)}."
         ),
     ),
     Finding(
         "draws matter",
         _draws_matter,
         lambda d: f"{_of_draws(d)}: they are too few.",
-        lambda d: f"Use more draws (now {d.fit.n_draws}): draws={2 * d.fit.n_draws}, or a smaller tolerance.",
+        lambda d: f"Use more draws (now {d.fit.n_draws}): draws={4 * d.fit.n_draws}.",
     ),
     Finding(
         "draws suffice",
@@ -187,44 +178,5 @@ FINDINGS = (
         lambda d: bool(_skewed(d)),
         lambda d: f"The target is skewed in {_some(_skewed(d))}.",
         _by_samples_or_warping,
-    ),
-    Finding(
-        "moments differ",
-        lambda d: bool(_off(d)),
-        _of_departures,
-        _by_samples_or_warping,
-    ),
-    Finding(
-        "family fits",
-        lambda d: d.khat <= _GOOD,
-        lambda d: f"Importance weights from the posterior to the target are good (k-hat {d.khat:.2f}).",
-        lambda d: "",
-    ),
-    Finding(
-        "family nearly fits",
-        lambda d: _GOOD < d.khat <= _BAD,
-        lambda d: f"The posterior is near the target but not the same (k-hat {d.khat:.2f}).",
-        lambda d: "PSIS samples, fit.resample(n), correct it.",
-    ),
-    Finding(
-        "heavier tails",
-        _only_tails,
-        lambda d: (
-            f"The target has heavier tails than the posterior (k-hat {d.khat:.2f}), but in bulk they agree: the weights "
-            f"keep {d.effective_share:.0%} of the samples."
-        ),
-        lambda d: "Trust means and sds, but no probability far out in the tails.",
-    ),
-    Finding(
-        "family does not fit",
-        lambda d: _BAD < d.khat <= _HOPELESS and not _only_tails(d),
-        lambda d: f"The posterior is some way from the target (k-hat {d.khat:.2f}): means and sds are rough.",
-        lambda d: "Compare the sds with diagnosis.linear_response.sd; where they differ, use a better family or MCMC.",
-    ),
-    Finding(
-        "family is far off",
-        lambda d: not d.khat <= _HOPELESS and not _only_tails(d),
-        lambda d: f"The posterior is far from the target (k-hat {d.khat:.2f}): trust neither sds nor weights.",
-        lambda d: "Reparametrise the model (for a funnel: non-centred), or check a few parameters by MCMC.",
     ),
 )

@@ -9,6 +9,7 @@ from quenched.arrays import Array
 from quenched.draws import Purpose, generator
 from quenched.fitting.drive import Driver, Entries
 
+_KEPT = 2000  # log ratios of each fit
 Decided = Callable[
     [np.ndarray, np.ndarray, np.ndarray, int], np.ndarray
 ]  # which, their check bounds, errors; the draws
@@ -19,6 +20,7 @@ class Checks(NamedTuple):
 
     bound: np.ndarray
     error: np.ndarray
+    log_ratios: list[np.ndarray]  # log p − log q at the first check draws of each
 
 
 def clear(gap: Array, error: Array, tolerance: float) -> Array:
@@ -38,15 +40,19 @@ def check(driver: Driver, entries: Entries, *, n: int, batch: int, seed: int, de
     """
     random, many = generator(seed, Purpose.CHECK), len(entries.index)
     mean, squares, seen = np.zeros(many), np.zeros(many), 0
+    kept: list[list[np.ndarray]] = [[] for _ in range(many)]
     open_, error = np.arange(many), np.full(many, np.inf)
     while seen < n and len(open_):
         fresh = random.standard_normal((min(batch, n - seen), driver.batch.problem.dim))
         ratios = driver.log_ratios(entries.some(open_), fresh)
+        if seen < _KEPT:
+            for place, row in zip(open_, ratios, strict=True):
+                kept[place].append(row[: _KEPT - seen])
         mean[open_], squares[open_] = _joined(seen, mean[open_], squares[open_], ratios)
         seen += len(fresh)
         error[open_] = np.sqrt(squares[open_] / max(seen - 1, 1) / seen)
         open_ = open_[~decided(open_, mean[open_], error[open_], seen)]
-    return Checks(mean, error)
+    return Checks(mean, error, [np.concatenate(parts) if parts else np.zeros(0) for parts in kept])
 
 
 def _joined(seen: int, mean: np.ndarray, squares: np.ndarray, ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

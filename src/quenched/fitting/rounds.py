@@ -32,6 +32,10 @@ from quenched.targets import Hyper
 _SUSPECT = (Code.NO_ASCENT, Code.NOT_FINITE)
 _STARTS_WHEN_SUSPECT = 4
 _NOWHERE = 1e-3  # standard deviation of the posterior of a fit that could not begin
+_WEIGHED = (
+    400,
+    1000,
+)  # check draws behind importance weights: the fewest, and the most that are asked for on their account
 _LEVEL = 0.05  # of the tolerance: the rise of the bound of a warped posterior that is not waited for
 
 
@@ -45,6 +49,7 @@ class Reached(NamedTuple):
     n_draws: np.ndarray
     check_bound: np.ndarray
     check_error: np.ndarray
+    log_ratios: np.ndarray  # of objects: log p − log q at the check draws of each
 
     def entries(self, index: np.ndarray) -> Entries:
         """Those of some problems."""
@@ -80,6 +85,7 @@ class Run:
             n_draws=np.full(n, settings.draws.n),
             check_bound=unknown,
             check_error=unknown.copy(),
+            log_ratios=_nothing(n),
         )
         self.gaussian: Reached | None = None  # where fits of another family began
         self.factor: np.ndarray | None = None  # as in `Starts`, of all problems
@@ -273,6 +279,7 @@ class Run:
         put((reached.posterior, reached.hyper), index, (self.settings.family.lift(posterior), hyper))
         reached.bound[index], reached.code[index], reached.n_draws[index] = bound, code, draws.n
         reached.check_bound[index] = reached.check_error[index] = np.nan
+        reached.log_ratios[index] = _nothing(len(index))
         for place in index.tolist():
             self.notes.pop(place, None)
 
@@ -282,27 +289,34 @@ class Run:
         def record(place: int, posterior: Member, hyper: Hyper, bound: float) -> None:
             posterior, hyper = jax.tree.map(lambda leaf: np.asarray(leaf)[None], (posterior, hyper))
             self._keep(np.array([place]), posterior, hyper, bound, Code.MAX_SECONDS, draws=draws)
-            self._check(np.array([place]))
+            self._check(np.array([place]), weighed=False)
 
         return record
 
-    def _check(self, index: np.ndarray) -> None:
+    def _check(self, index: np.ndarray, *, weighed: bool = True) -> None:
         """End a round: check the bounds, with as many check draws as it takes to judge each."""
         settings, reached = self.settings, self.reached
         for n_draws in np.unique(reached.n_draws[index]):
             group = index[reached.n_draws[index] == n_draws]
             usual, grows = 5 * int(n_draws), 2 * n_draws <= settings.max_draws
+            # Weights need some hundreds, which cost no gradient; no more of them than the fit itself has cost.
+            least = 0
+            if weighed and self.batch.problem.programs is not None:
+                least = int(np.clip(self.costs.gradients[group].min(), *_WEIGHED))
 
             def decided(places, check_bound, error, n):
                 enough = n >= usual and not grows  # noqa: B023
-                return clear(reached.bound[group[places]] - check_bound, error, settings.tolerance) | enough  # noqa: B023
+                told = clear(reached.bound[group[places]] - check_bound, error, settings.tolerance) | enough  # noqa: B023
+                return told & (n >= least)  # noqa: B023
 
-            n, judge = 4 * usual if grows else usual, decided
+            n, judge = max(4 * usual if grows else usual, least), decided
             if settings.n_check is not None:
                 n, judge = settings.n_check, lambda places, *seen: np.zeros(len(places), bool)
             batch, entries = min(int(n_draws), CHECK_BATCH), reached.entries(group)
             seen = check(self.driver, entries, n=n, batch=batch, seed=settings.seed, decided=judge)
-            reached.check_bound[group], reached.check_error[group] = seen
+            reached.check_bound[group], reached.check_error[group] = seen.bound, seen.error
+            for place, ratios in zip(group, seen.log_ratios, strict=True):
+                reached.log_ratios[place] = ratios
         for place in index.tolist():
             self.histories[place].append(reached.round(place, self.costs.gradients[place]))
 
@@ -389,8 +403,16 @@ class Run:
             rounds=_as_array(self.histories),
             settings=self.settings.describe(),
             optima=self.optima,
+            log_ratios=reached.log_ratios,
             origin=Origins(self.batch, reached.hyper, self.settings.draws),
         )
+
+
+def _nothing(n: int) -> np.ndarray:
+    """An array of empty arrays."""
+    rows_ = np.empty(n, object)
+    rows_[:] = [np.zeros(0)] * n
+    return rows_
 
 
 def _entries(index: np.ndarray, starts: Starts) -> Entries:

@@ -75,6 +75,14 @@ class Space(eqx.Module):
         """Cut a real-line vector into the pytree without transforming it."""
         return jax.tree.unflatten(self.structure, self._split(vector))
 
+    def names(self) -> list[str]:
+        """A name for every number in natural units: `tau`, `theta[3]`, `w[2,0]`."""
+        return [
+            leaf.name + (f"[{','.join(map(str, index))}]" if index else "")
+            for leaf in self.leaves
+            for index in np.ndindex(leaf.shape)
+        ]
+
     def coordinate_names(self) -> list[str]:
         """A name for every coordinate of the real-line vector: `tau`, `theta[3]`, `w[2,0]`."""
         names = []

@@ -1,0 +1,282 @@
+"""How far to trust the answer: one sentence for every fit, from its check draws alone.
+
+The check draws carry log p − log q. Their importance weights say how far the family is from the target, at no further
+gradient; their products with the draws say how far the fit is from the best member of its family (Stein's identity: at
+the best Gaussian the mean of (log p − log q) z, and of (log p − log q)(z zᵀ − I), is zero).
+"""
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+import jax
+import numpy as np
+
+from quenched.draws import Purpose, generator
+from quenched.posterior import Posterior, to_natural
+from quenched.transforms import Parameters, Space
+from quenched.weights import BAD, GOOD, Weights
+
+if TYPE_CHECKING:
+    from quenched.result import Fit
+
+_SHIFT, _RATIO = 0.1, 0.15  # of a mean in sds, and of an sd relative to itself, that weights may change
+_FEW_RATIOS = 100  # with fewer nothing can be said of a tail
+_BULK = 0.8  # of the samples that the weights must keep where only the tails differ
+_FAR_DRIFT = 0.25  # sds by which other draws move a mean that is not to be trusted
+MEAN_DRIFT, SD_DRIFT = 0.05, 0.1  # in sds, and relative: what other draws may change where they suffice
+
+
+class Trust(IntEnum):
+    """What of a posterior to trust."""
+
+    NEITHER = 0
+    MEANS = 1
+    BOTH = 2
+
+    @property
+    def words(self) -> str:
+        """As a sentence begins."""
+        return ("Trust neither means nor sds", "Trust the means, not the sds", "Trust means and sds")[self]
+
+
+class Answer(NamedTuple):
+    """What to trust, and why."""
+
+    trust: Trust
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.trust.words}: {self.why}."
+
+
+class Facts(NamedTuple):
+    """What an answer is judged by: from the check draws of a fit, or from its diagnosis."""
+
+    fit: "Fit"
+    weights: Weights
+    departures: list["Departure"]
+    drift: "Drift | None"
+
+
+class Rule(NamedTuple):
+    """A reason to trust, or not to."""
+
+    name: str
+    trust: Trust
+    holds: Callable[[Facts], bool]
+    says: Callable[[Facts], str]
+
+
+def answer(facts: Facts) -> Answer:
+    """The first rule that holds."""
+    rule = next(rule for rule in RULES if rule.holds(facts))
+    return Answer(rule.trust, rule.says(facts))
+
+
+class Reweighted(NamedTuple):
+    """Moments in natural units, shaped like `start`, and their standard errors; right as long as k-hat is."""
+
+    mean: Parameters
+    sd: Parameters
+    mean_error: Parameters
+    sd_error: Parameters
+
+
+def reweight(space: Space, mean: Parameters, sd: Parameters, samples: np.ndarray, weights: np.ndarray) -> Reweighted:
+    """What weights make of a posterior's own means and standard deviations; samples are on the real line.
+
+    Weighted moments are compared with plain ones of the same samples: what the two have in common, which is most of their
+    noise when the weights are even, cancels.
+    """
+    natural, relative = to_natural(space, samples), len(weights) * weights
+    leaves, structure = jax.tree.flatten(natural)
+    pairs = zip(leaves, jax.tree.leaves(mean), jax.tree.leaves(sd), strict=True)
+    columns = zip(*(_reweighted(values, relative, *own) for values, *own in pairs), strict=True)
+    return Reweighted(*(jax.tree.unflatten(structure, column) for column in columns))
+
+
+def _reweighted(values: np.ndarray, weights: np.ndarray, mean: np.ndarray, sd: np.ndarray):
+    weights = weights.reshape(-1, *(1,) * (values.ndim - 1))
+    away = values - values.mean(axis=0)
+    shift = np.mean(weights * away, axis=0)
+    plain, weighted = np.mean(away**2, axis=0), np.mean(weights * (away - shift) ** 2, axis=0)
+    # How much each sample moves the differences that are reported.
+    moves_mean = weights * (away - shift) - away
+    moves_ratio = weights * ((away - shift) ** 2 / weighted - 1.0) - (away**2 / plain - 1.0)
+    error = lambda moves: np.sqrt(np.mean(moves**2, axis=0) / len(values))
+    ratio = np.sqrt(weighted / plain)
+    return mean + shift, sd * ratio, error(moves_mean), 0.5 * sd * ratio * error(moves_ratio)
+
+
+class Departure(NamedTuple):
+    """How far importance weights move the moments of one parameter."""
+
+    name: str
+    shift: float  # of the mean, in standard deviations
+    ratio: float  # of the standard deviations
+    of_mean: bool  # whether the shift is what is clear
+    of_sd: bool
+
+
+def departures(space: Space, mean: Parameters, sd: Parameters, found: Reweighted, weights: Weights) -> list[Departure]:
+    """Parameters whose moments the weights change clearly, the worst first; none where the weights cannot be trusted.
+
+    Clearly: beyond what their own noise explains, of the largest of as many as there are.
+    """
+    if not weights.khat <= BAD:
+        return []
+    flat = lambda tree: np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(tree)])
+    spread = np.maximum(flat(sd), np.finfo(float).tiny)
+    own_mean, own_sd, mean_error, sd_error = (flat(tree) for tree in found)
+    shift, ratio = (own_mean - flat(mean)) / spread, own_sd / spread
+    sure = clearly(len(spread))
+    by_mean = (np.abs(shift) > _SHIFT) & (np.abs(shift) - _SHIFT > 0.5 * sure * mean_error / spread)
+    by_mean &= np.abs(shift) > sure * mean_error / spread
+    by_sd = (np.abs(ratio - 1.0) > _RATIO) & (np.abs(ratio - 1.0) > sure * sd_error / spread)
+    size = np.maximum(np.where(by_mean, np.abs(shift), 0.0), np.where(by_sd, np.abs(ratio - 1.0), 0.0))
+    names = space.names()
+    return [
+        Departure(names[i], float(shift[i]), float(ratio[i]), bool(by_mean[i]), bool(by_sd[i]))
+        for i in np.argsort(-size)
+        if size[i] > 0.0
+    ]
+
+
+def clearly(n: int) -> float:
+    """Standard errors that the largest of n pure noises seldom exceeds."""
+    return 2.0 + float(np.sqrt(2.0 * np.log(max(n, 1))))
+
+
+class Drift(NamedTuple):
+    """How far the fit is from the best member of its family, to first order, for the parameter that is furthest."""
+
+    mean: float  # in posterior sds
+    mean_error: float
+    mean_name: str
+    sd: float  # relative
+    sd_error: float
+    sd_name: str
+
+    @property
+    def clear(self) -> bool:
+        """Beyond what suffices, and beyond its own noise."""
+        return self.mean - 2.0 * self.mean_error > MEAN_DRIFT or self.sd - 2.0 * self.sd_error > SD_DRIFT
+
+
+def check_draws(seed: int, n: int, dim: int) -> np.ndarray:
+    """The first check draws of a fit, made again."""
+    return generator(seed, Purpose.CHECK).standard_normal((n, dim))
+
+
+def drift(posterior: Posterior, names: list[str], log_ratios: np.ndarray, z: np.ndarray) -> Drift:
+    """A step of natural gradient on the check draws, in units of the posterior. For Gaussian posteriors."""
+    inside = np.isfinite(log_ratios)
+    ratios, z, scale = log_ratios[inside] - np.mean(log_ratios[inside]), z[inside], posterior.scale
+    along = z @ (scale / np.sqrt(np.sum(scale**2, axis=1))[:, None]).T  # every parameter, standardised
+    n, sure = len(ratios), clearly(along.shape[1]) / 2.0
+    means, spreads = ratios[:, None] * along, 0.5 * ratios[:, None] * (along**2 - 1.0)
+
+    def worst(moves: np.ndarray) -> tuple[float, float, str]:
+        value, error = np.abs(moves.mean(axis=0)), moves.std(axis=0) / np.sqrt(n)
+        place = int(np.argmax(value - sure * error))
+        return float(value[place]), float(sure * error[place]), names[place]
+
+    return Drift(*worst(means), *worst(spreads))
+
+
+# Rules, in the order in which they are tried.
+
+
+def _some(found: list[Departure]) -> str:
+    worst, *others = found
+    more = f"; {len(others)} more differ" if others else ""
+    if worst.of_sd and abs(worst.ratio - 1.0) >= abs(worst.shift):
+        return f"by importance weights the sd of {worst.name} is {worst.ratio:.2f} times the posterior's{more}"
+    return f"by importance weights the mean of {worst.name} is {worst.shift:+.2f} sds away{more}"
+
+
+def _of_weights(facts: Facts) -> str:
+    return f"k-hat {facts.weights.khat:.2f}, and the weights keep {facts.weights.share:.0%} of the samples"
+
+
+def _of_drift(facts: Facts) -> str:
+    drift = facts.drift
+    assert drift is not None
+    return (
+        f"other draws would move the mean of {drift.mean_name} by about {drift.mean:.2g} sds and the sd of "
+        f"{drift.sd_name} by {drift.sd:.0%}"
+    )
+
+
+def _agree_in_bulk(facts: Facts) -> bool:
+    return facts.weights.share > _BULK
+
+
+RULES = (
+    Rule(
+        "did not end well",
+        Trust.NEITHER,
+        lambda facts: not (facts.fit.converged or facts.fit.status == "given"),
+        lambda facts: f"the fit ended as {str(facts.fit.status).replace('_', ' ')}",
+    ),
+    Rule(
+        "not finite",
+        Trust.NEITHER,
+        lambda facts: facts.weights.outside > 0.0 and len(facts.weights.weights) > 0,
+        lambda facts: f"the log density is not finite at {facts.weights.outside:.2%} of fresh draws",
+    ),
+    Rule(
+        "overfits",
+        Trust.NEITHER,
+        lambda facts: facts.fit.overfits,
+        lambda facts: f"the fit follows its draws (the gap is {facts.fit.gap:.2g} nats)",
+    ),
+    Rule(
+        "no check",
+        Trust.NEITHER,
+        lambda facts: len(facts.weights.weights) < _FEW_RATIOS,
+        lambda facts: f"{len(facts.weights.weights)} check draws are too few to compare it with the target",
+    ),
+    Rule(
+        "family is far off",
+        Trust.NEITHER,
+        lambda facts: not facts.weights.khat <= BAD and not _agree_in_bulk(facts),
+        lambda facts: f"the {facts.fit.settings['family']} family is some way from the target ({_of_weights(facts)})",
+    ),
+    Rule(
+        "means differ",
+        Trust.NEITHER,
+        lambda facts: any(one.of_mean for one in facts.departures),
+        lambda facts: _some([one for one in facts.departures if one.of_mean]),
+    ),
+    Rule(
+        "draws matter for means",
+        Trust.NEITHER,
+        lambda facts: facts.drift is not None and facts.drift.mean - 2.0 * facts.drift.mean_error > _FAR_DRIFT,
+        _of_drift,
+    ),
+    Rule("sds differ", Trust.MEANS, lambda facts: bool(facts.departures), lambda facts: _some(facts.departures)),
+    Rule("draws matter", Trust.MEANS, lambda facts: facts.drift is not None and facts.drift.clear, _of_drift),
+    Rule(
+        "family nearly fits",
+        Trust.MEANS,
+        lambda facts: facts.weights.khat > GOOD and not _agree_in_bulk(facts),
+        lambda facts: f"the target is near the posterior but not the same ({_of_weights(facts)})",
+    ),
+    Rule(
+        "heavier tails",
+        Trust.BOTH,
+        lambda facts: facts.weights.khat > GOOD,
+        lambda facts: (
+            f"in bulk the target and the posterior agree, in the tails less so ({_of_weights(facts)}); trust no "
+            "probability far out"
+        ),
+    ),
+    Rule(
+        "fits",
+        Trust.BOTH,
+        lambda facts: True,
+        lambda facts: f"importance weights from the posterior to the target are good (k-hat {facts.weights.khat:.2f})",
+    ),
+)
