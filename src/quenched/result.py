@@ -13,7 +13,7 @@ from quenched.posterior import Posterior, natural_moments, to_natural
 from quenched.problem import Problem
 from quenched.targets import Hyper
 from quenched.transforms import Parameters, Space
-from quenched.trust import Answer, Departure, Drift, Facts, answer, check_draws, departures, drift, reweight
+from quenched.trust import NAN_FURTHER_OUT, Answer, Departure, Drift, Facts, answer, check_draws, departures, drift, reweight
 from quenched.weights import BAD, Weights, weigh_ratios
 
 if TYPE_CHECKING:
@@ -166,6 +166,12 @@ class Fit:
         """
         level = bool(abs(self.gap) + 2.0 * self.check_error <= self.settings["tolerance"])
         return level and not (self.drift is not None and self.drift.clear)
+
+    @property
+    def finite(self) -> bool:
+        """The log density was a number wherever it was looked at: at the check draws, and further out."""
+        nan = any(remark.startswith(NAN_FURTHER_OUT) for remark in self.remarks)
+        return bool(np.isfinite(self.log_ratios).all()) and not nan
 
     @property
     def answer(self) -> Answer:

@@ -20,6 +20,7 @@ from quenched.weights import BAD, GOOD, Weights
 if TYPE_CHECKING:
     from quenched.result import Fit
 
+NAN_FURTHER_OUT = "The log density is NaN"  # how a remark on it begins
 _SHIFT, _RATIO = 0.1, 0.15  # of a mean in sds, and of an sd relative to itself, that weights may change
 _FEW_RATIOS = 100  # with fewer nothing can be said of a tail
 _BULK = 0.8  # of the samples that the weights must keep where only the tails differ
@@ -255,6 +256,12 @@ RULES = (
         Trust.NEITHER,
         lambda facts: facts.drift is not None and facts.drift.mean - 2.0 * facts.drift.mean_error > _FAR_DRIFT,
         _of_drift,
+    ),
+    Rule(
+        "not finite further out",
+        Trust.MEANS,
+        lambda facts: any(remark.startswith(NAN_FURTHER_OUT) for remark in facts.fit.remarks),
+        lambda facts: "the log density is NaN further out than any check draw came",
     ),
     Rule("sds differ", Trust.MEANS, lambda facts: bool(facts.departures), lambda facts: _some(facts.departures)),
     Rule("draws matter", Trust.MEANS, lambda facts: facts.drift is not None and facts.drift.clear, _of_drift),

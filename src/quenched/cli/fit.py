@@ -22,7 +22,7 @@ and may give `transforms`, `data` and `hyper`. The result is saved as OUT/MODEL.
 described in OUT/MODEL.html."""
 
 _EPILOG = """\
-exit code: 0 converged, 1 not converged (what was reached is saved), 2 misuse, 130 interrupted
+exit code: 0 converged, 1 not converged or not finite somewhere (what was reached is saved), 2 misuse, 130 interrupted
 
 example: quenched fit examples/eight_schools.py --family diagonal --out out"""
 
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     _keep(fit, file.label, result_path)
     if fit.status == "interrupted":
         return 130
-    return 0 if fit.converged else 1
+    return 0 if fit.converged and fit.finite else 1
 
 
 def _fit(model: "Model", path: Path, options: argparse.Namespace, checkpoint: Path) -> "Fit":

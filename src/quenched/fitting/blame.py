@@ -6,9 +6,14 @@ import numpy as np
 
 from quenched.draws import Draws
 from quenched.families import Member, ask
-from quenched.objective import Objective, place
+from quenched.objective import Objective, cut, place
+from quenched.posterior import Posterior
 from quenched.problem import Problem
+from quenched.targets import Hyper
+from quenched.trust import NAN_FURTHER_OUT
 
+_LOOK = (3.7, 5.0)  # standard deviations at which every parameter is looked at
+_MOST_LOOKED_AT = 100  # of them
 _FAR = 1e5  # standard deviations, in units of the start, that no posterior has
 
 
@@ -65,6 +70,51 @@ def blame_flight(problem: Problem, posterior: Member, start: np.ndarray) -> str 
         f"The fit has run away along {listed}: the log density does not fall off there, or too slowly for a posterior to "
         "exist. Give a proper prior, or a transform (interval(a, b), ...) that bounds the parameter."
     )
+
+
+def blame_region(problem: Problem, posterior: Posterior, hyper: Hyper, outside: np.ndarray, n_inside: int) -> str:
+    """Say where the log density is not finite: at these check draws, or further out along a single parameter.
+
+    No check draw may meet what lies beyond three standard deviations; so every parameter is looked at there on purpose,
+    the others where they are expected given it.
+    """
+    names = problem.space.coordinate_names()
+    if len(outside):
+        depth = np.abs(outside - posterior.mean) / np.sqrt(posterior.variance)
+        guilty = [names[i] for i in np.argsort(-np.median(depth, axis=0))[:2]]
+        low, high = outside.min(axis=0), outside.max(axis=0)
+        first = int(np.argmax(np.median(depth, axis=0)))
+        return (
+            f"The log density is not finite at {len(outside)} of {len(outside) + n_inside} check draws; they differ from the "
+            f"others most in {', '.join(guilty)} ({names[first]} from {low[first]:.3g} to {high[first]:.3g} on the real "
+            "line). Look for a logarithm, a square root or a division there, or give a transform (positive, "
+            "interval(a, b), ...) that keeps the parameter where the log density exists."
+        )
+    looked = min(problem.dim, _MOST_LOOKED_AT)
+    scale = posterior.scale
+    reach = scale @ scale[:looked].T / np.sqrt(np.sum(scale[:looked] ** 2, axis=1))  # columns: one sd of each
+    points = np.concatenate([posterior.mean + side * far * reach.T for far in _LOOK for side in (1.0, -1.0)])
+    values = _values(problem, points, hyper)
+    bad = np.flatnonzero(np.isnan(values))
+    if not len(bad):
+        return ""
+    which = int(bad[0] % looked)
+    far, side = _LOOK[int(bad[0] // (2 * looked))], "above" if (bad[0] // looked) % 2 == 0 else "below"
+    where = points[bad[0], which]
+    return (
+        f"{NAN_FURTHER_OUT} {far:g} sds {side} the mean of {names[which]} (at {where:.3g} on the real line), where no "
+        "check draw came: what the posterior says of that side is a guess. Look for a logarithm, a square root or a division "
+        "there, or give a transform that keeps the parameter away."
+    )
+
+
+def _values(problem: Problem, points: np.ndarray, hyper: Hyper) -> np.ndarray:
+    executor = problem.executor(len(points))
+    parts = [
+        np.asarray(executor.values(part, problem.data, hyper.free))[counts > 0]
+        for part, counts in cut(points, executor.chunk)
+    ]
+    return np.concatenate(parts)
 
 
 def _coordinates_that_help(problem: Problem, point: np.ndarray) -> list[int]:

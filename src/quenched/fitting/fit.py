@@ -40,12 +40,12 @@ def fit(
     start: Any = None,
     *,
     data: Any = None,
-    family: str | Family = "full",
+    family: str | Family | None = None,
     draws: int | Draws | None = None,
     transforms: Any = None,
     hyper: Any = None,
     method: Method = Joint(),
-    seed: int = 0,
+    seed: int | None = None,
     max_draws: int | None = None,
     tolerance: float | None = None,
     starts: int = 1,
@@ -65,12 +65,12 @@ def fit(
         (`regression`, `with_gaussian_prior`, `from_value_and_grad`); or a `Model`, which brings its own start, transforms
         and data.
     start
-        Array or pytree of floats in natural units; or an earlier `Fit` (also a loaded one), to resume from its
-        posterior.
+        Array or pytree of floats in natural units; or an earlier `Fit` (also a loaded one), to go on from its
+        posterior with its family, seed, tolerance, transforms and data, unless others are given.
     data
         Any pytree of arrays, handed to the log density. New data of the same shapes never cause a new trace.
     family
-        "full", "diagonal", `Blocks(...)`, or "warped" (`Warped(...)`) for posteriors that are skewed or bent.
+        "full" (the default), "diagonal", `Blocks(...)`, or "warped" (`Warped(...)`) for posteriors that are skewed or bent.
     draws
         Number of matched draws, or `Draws`; grown until they suffice when None.
     transforms
@@ -115,9 +115,14 @@ def fit(
         When the log density is not finite where it must be, or no ascent is possible.
     """
     model = read_model(log_density, start, transforms=transforms, data=data, hyper=hyper)
+    model, resumed = _resumed(model)
+    if resumed is not None:
+        family = resumed.posterior.member.family if family is None else family
+        seed = resumed.settings["seed"] if seed is None else seed
+        tolerance = resumed.settings["tolerance"] if tolerance is None else tolerance
+    family, seed = "full" if family is None else family, 0 if seed is None else seed
     asked = Asked(family, draws, method, seed, max_draws, tolerance, starts, check, memory, checkpoint)
     with ready(model, progress, max_seconds) as watch:
-        model, resumed = _resumed(model)
         space, point = describe_space(model.start, model.transforms) if resumed is None else _space_of(resumed)
         run = asked.run(model, space, point, watch, resumed=resumed)
         if resumed is None:
@@ -125,7 +130,8 @@ def fit(
         else:
             settled = resumed.status in (Status.CONVERGED, Status.GIVEN)
             fits = run.fit(_entries_of(resumed, run), final=settled)
-    return told(fits[0], throw)
+        result = replace(fits[0], remarks=run.remarks(fits[0]))
+    return told(result, throw)
 
 
 @options.with_hints
@@ -309,7 +315,7 @@ class Asked:
                 "prior in the directions that no draw sees.",
                 stacklevel=4,
             )
-        most = options.read_max_draws(self.max_draws, coupled, first.n)
+        most = options.read_max_draws(self.max_draws, coupled, first.n if resumed is None else 2 * first.n)
         settings = Settings(
             family=family,
             method=method,
@@ -361,6 +367,8 @@ def _resumed(model: Model) -> tuple[Model, Fit | None]:
         return model, None
     earlier = model.start
     hyper = own_hyper(earlier, model.target) if model.hyper is None else model.hyper
+    if model.data is None and model.target.data is None and earlier.origin is not None:
+        model = replace(model, data=earlier.origin.problem.data)
     if model.transforms is not None:
         space, _ = describe_space(earlier.mean, model.transforms)
         if space != earlier.space:

@@ -62,7 +62,7 @@ class Joint(Method):
     gradient_tolerance
         Largest component of the gradient in whitened coordinates: about the distance from the optimum in posterior
         standard deviations. It is relaxed to what the precision of the log density allows, and a hundredfold for a
-        posterior that is not Gaussian.
+        posterior that is not Gaussian, until the fit is resumed.
     max_evaluations
         Of the bound, on one set of draws.
     whiten_every
@@ -81,7 +81,7 @@ class Joint(Method):
 
     def limits(self, posterior: Member, level: float) -> Limits:
         """When an ascent ends."""
-        tolerance = self.gradient_tolerance * (1.0 if posterior.affine else 100.0)
+        tolerance = self.gradient_tolerance * (100.0 if level > 0.0 else 1.0)
         return Limits(tolerance, self.max_evaluations, self.whiten_every, level=level)
 
     def run(self, objective, base, level, watch, record):

@@ -13,7 +13,7 @@ import numpy as np
 from quenched.draws import Draws
 from quenched.families import Member
 from quenched.fitting.alone import Alone
-from quenched.fitting.blame import blame_flight, blame_start
+from quenched.fitting.blame import blame_flight, blame_region, blame_start
 from quenched.fitting.drive import CHECK_BATCH, Costs, Driver, Entries, Record, Summit
 from quenched.fitting.lanes import Lanes
 from quenched.fitting.monitor import check, clear, too_few
@@ -25,9 +25,11 @@ from quenched.fitting.settings import Settings
 from quenched.fitting.start import Starter, Starts
 from quenched.outcome import Code, Optimum, Round
 from quenched.problem import Batch
+from quenched.result import Fit
 from quenched.results import Fits, Origins
 from quenched.storage import save
 from quenched.targets import Hyper
+from quenched.trust import check_draws
 
 _SUSPECT = (Code.NO_ASCENT, Code.NOT_FINITE)
 _STARTS_WHEN_SUSPECT = 4
@@ -90,6 +92,7 @@ class Run:
         self.gaussian: Reached | None = None  # where fits of another family began
         self.factor: np.ndarray | None = None  # as in `Starts`, of all problems
         self.factored = np.zeros(n, bool)
+        self.polishes = False  # a fit that is resumed goes on to the very top
         self.histories: list[list[Round]] = [[] for _ in range(n)]
         self.messages: dict[int, str] = {}  # instead of the status's own
         self.notes: dict[int, str] = {}  # besides it
@@ -154,6 +157,7 @@ class Run:
         if not len(begun):
             return lost[: len(lost) * (not self.driver.stopped)]
         self._keep(*entries[:4], Code.MAX_SECONDS, draws=settings.draws)  # until the first round has ended
+        self.polishes = given is not None
         self._round(entries, settings.draws)
         suspect = begun[np.isin(self.reached.code[begun], _SUSPECT)]
         if len(suspect) and self.driver.explains and settings.starts == 1 and given is None:
@@ -265,7 +269,7 @@ class Run:
         """Raise bounds: of those whose mean is whitened by a factor of its own, and of the others."""
         settings = self.settings
         # Of a warped posterior the last thousandths of a nat take most of the evaluations, and change nothing.
-        level = 0.0 if entries.posterior.affine else _LEVEL * settings.tolerance
+        level = 0.0 if entries.posterior.affine or self.polishes else _LEVEL * settings.tolerance
         for whitened in (True, False):
             chosen = np.flatnonzero(factored == whitened)
             group = entries.some(chosen)
@@ -374,6 +378,16 @@ class Run:
             self.notes[place] = "The warped posterior followed its draws, so this is the Gaussian in which it began."
 
     # The result.
+
+    def remarks(self, fit: Fit) -> tuple[str, ...]:
+        """What a person should know of a single fit besides its status: where the log density is not finite."""
+        if not np.isfinite(fit.bound) or self.driver.stopped:
+            return ()
+        hyper = rows(self.reached.hyper, 0)
+        problem, inside = self.batch.problem, fit.log_ratios[np.isfinite(fit.log_ratios)]
+        near = fit.posterior.transform(check_draws(fit.settings["seed"], len(fit.log_ratios), problem.dim))
+        found = blame_region(problem, fit.posterior, hyper, near[~np.isfinite(fit.log_ratios)], len(inside))
+        return (found,) if found else ()
 
     def _message(self, place: int) -> str:
         if place in self.messages:
