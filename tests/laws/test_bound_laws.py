@@ -209,8 +209,7 @@ def test_same_bits_in_another_process():
     script = (
         "import problems; from test_bound_laws import bits; print(bits(problems.PROBLEMS['logistic(5)'].fit(starts=2)))"
     )
-    here = os.path.dirname(__file__)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([here, os.path.dirname(here)])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *filter(None, sys.path)])}
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == [bits(problems.PROBLEMS["logistic(5)"].fit(starts=2))]
