@@ -13,7 +13,18 @@ from quenched.posterior import Posterior, natural_moments, to_natural
 from quenched.problem import Problem
 from quenched.targets import Hyper
 from quenched.transforms import Parameters, Space
-from quenched.trust import NAN_FURTHER_OUT, Answer, Departure, Drift, Facts, answer, check_draws, departures, drift, reweight
+from quenched.trust import (
+    NAN_FURTHER_OUT,
+    Answer,
+    Departure,
+    Drift,
+    Facts,
+    answer,
+    check_draws,
+    departures,
+    drift,
+    reweight,
+)
 from quenched.weights import BAD, Weights, weigh_ratios
 
 if TYPE_CHECKING:

@@ -110,6 +110,16 @@ def _reweighted(values: np.ndarray, weights: np.ndarray, mean: np.ndarray, sd: n
     return mean + shift, sd * ratio, error(moves_mean), 0.5 * sd * ratio * error(moves_ratio)
 
 
+def gains(log_ratios: np.ndarray, others: np.ndarray) -> bool:
+    """Whether one posterior is clearly nearer to the target than another, by their log ratios on the same draws."""
+    n = min(len(log_ratios), len(others))
+    if n < 2:
+        return False
+    with np.errstate(invalid="ignore"):
+        rise = log_ratios[:n] - others[:n]
+    return bool(np.mean(rise) > 2.0 * np.std(rise, ddof=1) / np.sqrt(n))
+
+
 class Departure(NamedTuple):
     """How far importance weights move the moments of one parameter."""
 

@@ -37,11 +37,15 @@ def add_parser(commands: Any) -> None:
     )
     add = parser.add_argument
     add("model", metavar="MODEL.py[:name]", help="the file, and what in it to fit if not log_density")
-    add("--family", choices=("full", "diagonal", "blocks", "warped"), default="full", help="blocks: one per array")
+    add(
+        "--family",
+        choices=("auto", "full", "diagonal", "blocks", "warped"),
+        help="auto, the default: full, or warped where that is nearer to the target; blocks: one per array",
+    )
     add("--draws", type=int, metavar="N", help="fix the number of draws; grown until they suffice otherwise")
     add("--max-draws", type=int, metavar="N", help="where growth ends")
     add("--tolerance", type=float, metavar="NATS", help="gap that is accepted")
-    add("--seed", type=int, default=0, help="of the draws (%(default)s)")
+    add("--seed", type=int, help="of the draws (0)")
     add("--starts", type=int, default=1, metavar="N", help="starting points to try (%(default)s)")
     add("--method", choices=("joint", "alternating"), default="joint", help="alternating: Algorithm 1 of the paper")
     add("--max-seconds", type=float, metavar="S", help="stop after this time and keep what was reached")
@@ -80,13 +84,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _fit(model: "Model", path: Path, options: argparse.Namespace, checkpoint: Path) -> "Fit":
-    from quenched.families import Blocks
     from quenched.fitting import Alternating, Joint, fit
 
     try:
         return fit(
             model,
-            family=Blocks() if options.family == "blocks" else options.family,
+            family=_family(options),
             draws=options.draws,
             method=Alternating() if options.method == "alternating" else Joint(),
             seed=options.seed,
@@ -103,6 +106,14 @@ def _fit(model: "Model", path: Path, options: argparse.Namespace, checkpoint: Pa
         if where is None and not isinstance(error, (ValueError, OSError)):
             raise  # a fault of ours: the traceback is what helps
         raise Misuse(where or str(error)) from error
+
+
+def _family(options: argparse.Namespace) -> Any:
+    from quenched.families import Blocks
+
+    if options.family == "blocks":
+        return Blocks()
+    return options.family or (None if options.resume or options.method == "alternating" else "auto")
 
 
 def _continued(file: "ModelFile", path: Path) -> "Model":

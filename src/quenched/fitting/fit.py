@@ -24,12 +24,13 @@ from quenched.fitting.rows import repeated
 from quenched.fitting.settings import Settings
 from quenched.fitting.threads import quiet_blas
 from quenched.numbers import positive_number, whole_number
-from quenched.outcome import Status
+from quenched.outcome import History, Status
 from quenched.problem import Batch, Rows, make_batch, make_problem
 from quenched.result import Fit, FitError
 from quenched.results import Fits
 from quenched.targets import Model, Target, read_model
 from quenched.transforms import Space, describe_space
+from quenched.trust import Trust, gains
 
 _JOINT = Joint()
 
@@ -70,7 +71,8 @@ def fit(
     data
         Any pytree of arrays, handed to the log density. New data of the same shapes never cause a new trace.
     family
-        "full" (the default), "diagonal", `Blocks(...)`, or "warped" (`Warped(...)`) for posteriors that are skewed or bent.
+        "full" (the default), "diagonal", `Blocks(...)`, or "warped" (`Warped(...)`) for posteriors that are skewed or
+        bent; "auto" takes the full one, and the warped one where it is clearly nearer to the target.
     draws
         Number of matched draws, or `Draws`; grown until they suffice when None.
     transforms
@@ -120,18 +122,37 @@ def fit(
         family = resumed.posterior.member.family if family is None else family
         seed = resumed.settings["seed"] if seed is None else seed
         tolerance = resumed.settings["tolerance"] if tolerance is None else tolerance
-    family, seed = "full" if family is None else family, 0 if seed is None else seed
-    asked = Asked(family, draws, method, seed, max_draws, tolerance, starts, check, memory, checkpoint)
+    chosen, seed = "full" if family in (None, "auto") else family, 0 if seed is None else seed
+    asked = Asked(chosen, draws, method, seed, max_draws, tolerance, starts, check, memory, checkpoint)
     with ready(model, progress, max_seconds) as watch:
-        space, point = describe_space(model.start, model.transforms) if resumed is None else _space_of(resumed)
-        run = asked.run(model, space, point, watch, resumed=resumed)
-        if resumed is None:
-            fits = run.fit()
-        else:
-            settled = resumed.status in (Status.CONVERGED, Status.GIVEN)
-            fits = run.fit(_entries_of(resumed, run), final=settled)
-        result = replace(fits[0], remarks=run.remarks(fits[0]))
+        result = _fitted(model, resumed, asked, watch)
+        if family == "auto" and result.converged and result.answer.trust is not Trust.BOTH and result.finite:
+            asked = replace(asked, family="warped", draws=None, polishes=False)
+            result = _better_of(result, _fitted(model, result, asked, watch))
     return told(result, throw)
+
+
+def _fitted(model: Model, resumed: Fit | None, asked: "Asked", watch: Watcher) -> Fit:
+    space, point = describe_space(model.start, model.transforms) if resumed is None else _space_of(resumed)
+    run = asked.run(model, space, point, watch, resumed=resumed)
+    if resumed is None:
+        fits = run.fit()
+    else:
+        fits = run.fit(_entries_of(resumed, run), final=resumed.status in (Status.CONVERGED, Status.GIVEN))
+    return replace(fits[0], remarks=run.remarks(fits[0]))
+
+
+def _better_of(gaussian: Fit, warped: Fit) -> Fit:
+    """The one that is nearer to the target; the Gaussian where they tie."""
+    work = {
+        name: getattr(gaussian, name) + getattr(warped, name) for name in ("n_evaluations", "n_objective_evaluations")
+    }
+    work |= {"seconds": warped.seconds, "history": History((*gaussian.history, *warped.history))}
+    if warped.converged and gains(warped.log_ratios, gaussian.log_ratios):
+        return replace(warped, **work)
+    note = "A warped posterior is no better on fresh draws."
+    work["history"] = History((*gaussian.history, *warped.history, gaussian.history[-1]))
+    return replace(gaussian, message=f"{gaussian.message} {note}", **work)
 
 
 @options.with_hints
@@ -286,6 +307,7 @@ class Asked:
     memory: Any = None
     checkpoint: Any = None
     grows: bool = True
+    polishes: bool = True  # a fit that is resumed
     called: str | None = None  # what the settings call the method
 
     def run(
@@ -305,7 +327,8 @@ class Asked:
         coupled, form = family.coupled_coordinates(space.sizes), model.target.make_form(space.dim)
         default = family.first_draws(space.sizes)
         if resumed is not None:
-            default = max(2 * coupled, resumed.n_draws + resumed.n_draws % 2)
+            least = 2 * coupled if family.affine else default
+            default = max(least, resumed.n_draws + resumed.n_draws % 2)
         if self.draws is None:
             default = options.first_draws(self.max_draws, family, space.sizes, default)
         first = options.read_draws(self.draws, family, form, space.sizes, seed, default)
@@ -333,7 +356,7 @@ class Asked:
         if rows is None:
             left = None if memory is None else memory - _working_bytes(first.n, space.dim, coupled)
             batch = Batch(make_problem(model.target, space, model.data, model.hyper, Here(left)), None, 1)
-            return Run(settings, batch, points[None], watch)
+            return Run(settings, batch, points[None], watch, polishes=self.polishes and resumed is not None)
         n = len(jax.tree.leaves(rows.own)[0])
         batch = make_batch(model.target, space, rows, model.hyper, n, Here(memory))
         return Run(settings, batch, points if points.ndim == 2 else np.repeat(points[None], n, axis=0), watch)

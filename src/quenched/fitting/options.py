@@ -22,7 +22,9 @@ def read_family(family: Any) -> Family:
         return family
     if isinstance(family, str) and family in families:
         return families[family]
-    raise ValueError(f"family={family!r} is not known; use {', '.join(map(repr, families))} or quenched.Blocks(...).")
+    raise ValueError(
+        f"family={family!r} is not known; use 'auto', {', '.join(map(repr, families))} or quenched.Blocks(...)."
+    )
 
 
 def read_posterior(posterior: Any, dim: int) -> tuple[Member, Family]:

@@ -29,7 +29,7 @@ from quenched.result import Fit
 from quenched.results import Fits, Origins
 from quenched.storage import save
 from quenched.targets import Hyper
-from quenched.trust import check_draws
+from quenched.trust import check_draws, gains
 
 _SUSPECT = (Code.NO_ASCENT, Code.NOT_FINITE)
 _STARTS_WHEN_SUSPECT = 4
@@ -68,7 +68,10 @@ class Reached(NamedTuple):
 class Run:
     """Fits under way: what they were asked for, and what they have reached."""
 
-    def __init__(self, settings: Settings, batch: Batch, points: np.ndarray, watch: Watcher):
+    def __init__(
+        self, settings: Settings, batch: Batch, points: np.ndarray, watch: Watcher, *, polishes: bool = False
+    ):
+        self.polishes = polishes  # goes on to the very top, whatever it costs
         self.settings, self.batch, self.points, self.watch = settings, batch, points, watch
         problem, family, n = batch.problem, settings.family, batch.n
         self.costs = Costs(n)
@@ -92,7 +95,6 @@ class Run:
         self.gaussian: Reached | None = None  # where fits of another family began
         self.factor: np.ndarray | None = None  # as in `Starts`, of all problems
         self.factored = np.zeros(n, bool)
-        self.polishes = False  # a fit that is resumed goes on to the very top
         self.histories: list[list[Round]] = [[] for _ in range(n)]
         self.messages: dict[int, str] = {}  # instead of the status's own
         self.notes: dict[int, str] = {}  # besides it
@@ -157,7 +159,6 @@ class Run:
         if not len(begun):
             return lost[: len(lost) * (not self.driver.stopped)]
         self._keep(*entries[:4], Code.MAX_SECONDS, draws=settings.draws)  # until the first round has ended
-        self.polishes = given is not None
         self._round(entries, settings.draws)
         suspect = begun[np.isin(self.reached.code[begun], _SUSPECT)]
         if len(suspect) and self.driver.explains and settings.starts == 1 and given is None:
@@ -370,12 +371,16 @@ class Run:
         """What is better on fresh draws: the end of the fit, or the Gaussian in which it began."""
         if self.gaussian is None:
             return
-        ended, began = self.reached.check_bound, self.gaussian.check_bound
-        kept = (self.gaussian.code != Code.CONVERGED) | (ended > began - self.settings.tolerance)
-        back = index[~kept[index]]
+        pays = lambda place: gains(self.reached.log_ratios[place], self.gaussian.log_ratios[place])  # pyright: ignore
+        back = np.array([place for place in index if self._was_lifted(place) and not pays(place)], int)
         self._return_to(self.gaussian, back)
         for place in back.tolist():
-            self.notes[place] = "The warped posterior followed its draws, so this is the Gaussian in which it began."
+            self.notes[place] = (
+                "On fresh draws the warped posterior is no better, so this is the Gaussian in which it began."
+            )
+
+    def _was_lifted(self, place: int) -> bool:
+        return self.gaussian is not None and self.gaussian.code[place] == Code.CONVERGED
 
     # The result.
 
