@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from quenched.numbers import read_arrays
 from quenched.targets.form import DensePrior, EntropyForm, ExactKLForm, Form, GaussianPriorForm
 
 _SYMMETRIC = 1e-8  # differences of a covariance from its transpose that are rounding, in units of its diagonal
@@ -118,11 +119,13 @@ def regression(
         Model outputs for all inputs, called as f(parameters, X); one written in the paper's order, f(X, parameters),
         is recognised by the shape of what it returns.
     X, y
-        Inputs (any pytree) and targets (an array shaped like the outputs of f).
+        Inputs (any pytree; of a DataFrame f sees the columns by name) and targets (an array shaped like the outputs
+        of f).
     prior_precision, noise_precision
         Fixed values; None learns them by their closed forms (paper, Eqs. 13 and 14).
     """
     _insist_callable("f", f, "f(parameters, X)")
+    X, y = read_arrays("X", X), read_arrays("y", y)
     targets = _real_numbers("y", y)
     if not targets.size:
         raise ValueError("y: is empty; there is nothing to fit.")
