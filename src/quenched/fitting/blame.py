@@ -8,7 +8,9 @@ from quenched.draws import Draws
 from quenched.families import Member, ask
 from quenched.objective import Objective, place
 from quenched.problem import Problem
+from quenched.transforms import Space, real
 
+_CLEARLY = 3.0  # standard deviations from zero
 _FAR = 1e5  # standard deviations, in units of the start, that no posterior has
 
 
@@ -65,6 +67,31 @@ def blame_flight(problem: Problem, posterior: Member, start: np.ndarray) -> str 
         f"The fit has run away along {listed}: the log density does not fall off there, or too slowly for a posterior to "
         "exist. Give a proper prior, or a transform (interval(a, b), ...) that bounds the parameter."
     )
+
+
+def sign_remark(space: Space, start: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> str:
+    """Name the parameters that have changed their sign for good: some log densities accept a negative scale.
+
+    Parameters
+    ----------
+    space
+        Of the parameters; only those without a transform are looked at.
+    start, mean, sd
+        Vectors on the real line: where the fit began, and the posterior.
+
+    Returns
+    -------
+    str
+        Empty where there is nothing to remark.
+    """
+    free = np.repeat([leaf.transform == real for leaf in space.leaves], space.sizes)
+    changed = np.flatnonzero(free & (start * mean < 0.0) & (np.abs(mean) > _CLEARLY * sd))
+    if not changed.size:
+        return ""
+    names = space.coordinate_names()
+    listed = [f"{names[i]} began at {start[i]:.3g} and ended at {mean[i]:.3g} ± {sd[i]:.2g}" for i in changed[:3]]
+    more = f"; {changed.size - 3} more changed their sign" if changed.size > 3 else ""
+    return f"{'; '.join(listed)}{more}. If only one sign makes sense, give a transform (positive, below(0.0), ...)."
 
 
 def _coordinates_that_help(problem: Problem, point: np.ndarray) -> list[int]:
