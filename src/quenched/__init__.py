@@ -10,7 +10,7 @@ from quenched.result import Fit, FitError
 from quenched.results import Fits
 from quenched.storage import load
 from quenched.targets import Model, from_value_and_grad, regression, with_gaussian_prior
-from quenched.transforms import interval, ordered, positive, real, simplex
+from quenched.transforms import above, below, correlation_cholesky, interval, ordered, positive, real, simplex
 
 __version__ = "0.1.0"
 
@@ -26,9 +26,12 @@ __all__ = [
     "Model",
     "Status",
     "Warped",
+    "above",
     "antithetic",
     "assess",
+    "below",
     "calibrate",
+    "correlation_cholesky",
     "fit",
     "fit_many",
     "from_value_and_grad",

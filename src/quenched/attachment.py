@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from quenched.draws import make
+from quenched.numbers import read_arrays
 from quenched.objective import Objective
 from quenched.problem import make_problem
 from quenched.result import Fit, Origin
@@ -27,7 +28,7 @@ def attach(fit: Fit, log_density: Callable[..., Any] | Target, data: Any = None)
     target = read_target(log_density)
     settings = fit.settings
     with jax.enable_x64(True):
-        problem = make_problem(target, fit.space, data, own_hyper(fit, target))
+        problem = make_problem(target, fit.space, read_arrays("data", data), own_hyper(fit, target))
         known = fit.hyper if isinstance(fit.hyper, dict) else {}
         hyper = problem.hyper._replace(**{name: np.asarray(known[name]) for name in target.reports if name in known})
         groups = settings["groups"]

@@ -4,6 +4,7 @@ Everything here is computed in double precision, whatever JAX is set to where it
 """
 
 from functools import cached_property, partial
+from statistics import NormalDist
 from typing import Any
 
 import jax
@@ -106,6 +107,23 @@ def natural_moments_of_many(members: Member, space: Space) -> tuple[Parameters, 
     draws = moment_draws(space.dim).points if space.constrained else None
     with jax.enable_x64(True):
         return jax.tree.map(np.array, _moments(space, members, draws))
+
+
+def natural_quantiles(posterior: Posterior, space: Space, levels: tuple[float, ...]) -> Parameters:
+    """Quantiles in natural units, with the levels along a leading axis.
+
+    Exact for the numbers of a Gaussian that go their own way: they increase with their coordinate on the real line. By
+    draws for the others.
+    """
+    heights = np.array([NormalDist().inv_cdf(level) for level in levels])
+    points = posterior.mean + heights[:, None] * np.sqrt(posterior.variance)
+    chosen = jax.tree.leaves(to_natural(space, points))
+    by_draws = [bool(leaf.transform.axes) or not posterior.member.affine for leaf in space.leaves]
+    if any(by_draws):
+        natural = jax.tree.leaves(to_natural(space, posterior.transform(moment_draws(space.dim).points)))
+        drawn = lambda values: np.quantile(values, levels, axis=0)
+        chosen = [drawn(b) if wanted else a for wanted, a, b in zip(by_draws, chosen, natural, strict=True)]
+    return jax.tree.unflatten(space.structure, chosen)
 
 
 @partial(jax.jit, static_argnums=0)

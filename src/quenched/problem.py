@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
 from quenched.execute import Execution, Executor, Here, Programs, Work, trace
-from quenched.targets import Form, Hyper, Target, call, fingerprint
+from quenched.targets import Form, Hyper, Target, call, fingerprint, insist_number
 from quenched.transforms import Parameters, Space
 
 
@@ -32,6 +32,7 @@ class RealLine:
 
     def as_number(self, value: Any) -> Array:
         """Insist on one real number, and note its precision."""
+        insist_number(self.target.function, value)
         shape = jnp.shape(value)
         if shape != ():
             raise ValueError(

@@ -1,6 +1,5 @@
 """Save and load one fit or many: one `.npz` file of plain arrays and one JSON text, no pickle, readable without this library."""
 
-import dataclasses
 import json
 import os
 import tempfile
@@ -16,10 +15,9 @@ from quenched.outcome import History, Optimum, Round, Status
 from quenched.posterior import Posterior
 from quenched.result import Fit
 from quenched.results import Fits
-from quenched.transforms import Leaf, Space, Transform, interval, leaf_names, ordered, positive, real, simplex
+from quenched.transforms import Leaf, Space, leaf_names, read_transform, write_transform
 
 _FORMAT = 3
-_TRANSFORMS = {"Real": real, "Positive": positive, "Ordered": ordered, "Simplex": simplex}
 _ROWS = (*("bound", "check_bound", "check_error", "n_draws", "n_evaluations", "n_objective_evaluations", "rounds"),)
 _NUMBERS = ("bound", "check_bound", "check_error", "n_draws", "n_evaluations", "n_objective_evaluations", "seconds")
 
@@ -166,18 +164,11 @@ def _read_member(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> Member:
 
 
 def _write_leaf(leaf: Leaf) -> dict[str, Any]:
-    transform = {"kind": type(leaf.transform).__name__, **dataclasses.asdict(leaf.transform)}
-    return {"name": leaf.name, "shape": list(leaf.shape), "transform": transform}
+    return {"name": leaf.name, "shape": list(leaf.shape), "transform": write_transform(leaf.transform)}
 
 
 def _read_leaf(text: dict[str, Any]) -> Leaf:
-    return Leaf(text["name"], tuple(text["shape"]), _read_transform(text["transform"]))
-
-
-def _read_transform(text: dict[str, Any]) -> Transform:
-    if text["kind"] == "Interval":
-        return interval(text["lower"], text["upper"])
-    return _TRANSFORMS[text["kind"]]
+    return Leaf(text["name"], tuple(text["shape"]), read_transform(text["transform"]))
 
 
 def _write_arrays(tree: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:

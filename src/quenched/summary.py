@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from quenched.posterior import natural_quantiles
+
 if TYPE_CHECKING:
     from quenched.diagnostics import Diagnosis
     from quenched.result import Fit
 
-_ROWS_SHOWN = 30
+ROWS_SHOWN = 30
+_LEVELS = {"5%": 0.05, "50%": 0.5, "95%": 0.95}
 
 
 class Summary(list[dict[str, Any]]):
-    """One row per number in natural units: name, mean, sd, and their errors when the fit was diagnosed."""
+    """One row per number in natural units: name, mean, sd, their errors when the fit was diagnosed, and quantiles."""
 
     def __init__(self, fit: "Fit", diagnosis: "Diagnosis | None"):
         super().__init__(rows_of(fit, diagnosis))
@@ -25,9 +28,23 @@ class Summary(list[dict[str, Any]]):
 
     __str__ = __repr__
 
+    def to_frame(self):
+        """All rows as a DataFrame, by name.
+
+        Raises
+        ------
+        ImportError
+            Without pandas.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("A summary as a DataFrame needs pandas: pip install pandas.") from error
+        return pandas.DataFrame(list(self)).set_index("name")
+
 
 def rows_of(fit: "Fit", diagnosis: "Diagnosis | None" = None) -> list[dict[str, Any]]:
-    """One row per number in natural units."""
+    """One row per number in natural units, in the order of the parameters."""
     columns = {"mean": fit.mean, "sd": fit.sd}
     if diagnosis is not None:
         columns = {
@@ -36,14 +53,43 @@ def rows_of(fit: "Fit", diagnosis: "Diagnosis | None" = None) -> list[dict[str, 
             "sd": fit.sd,
             "sd_error": diagnosis.sd_error,
         }
-    leaves = {name: jax.tree.leaves(tree) for name, tree in columns.items()}
+    leaves = {name: jax.tree.leaves(tree) for name, tree in columns.items()} | _quantiles(fit)
     table = []
     for position, leaf in enumerate(fit.space.leaves):
+        numbers = {column: np.asarray(values[position]) for column, values in leaves.items()}
         for index in np.ndindex(leaf.shape):
             name = leaf.name + (f"[{','.join(map(str, index))}]" if index else "")
-            numbers = {column: float(np.asarray(values[position])[index]) for column, values in leaves.items()}
-            table.append({"name": name, **numbers})
+            table.append({"name": name, **{column: float(array[index]) for column, array in numbers.items()}})
     return table
+
+
+def _quantiles(fit: "Fit") -> dict[str, list[np.ndarray]]:
+    """Those of all leaves, by column; worked out once."""
+    if "quantiles" not in fit._kept:
+        found = jax.tree.leaves(natural_quantiles(fit.posterior, fit.space, tuple(_LEVELS.values())))
+        fit._kept["quantiles"] = {name: [leaf[place] for leaf in found] for place, name in enumerate(_LEVELS)}
+    return fit._kept["quantiles"]
+
+
+def shown(sizes: list[int], most: int = ROWS_SHOWN) -> tuple[list[int | str], int]:
+    """Which rows to print of leaves of these sizes: their places, or words for those that are left out.
+
+    Small leaves come first and whole, so that none hides behind a long vector; what is left over is shared by the long
+    ones, of which the middle is left out. At the end: how many leaves found no place at all.
+    """
+    begins, chosen = np.cumsum([0, *sizes]), []
+    order = sorted((place for place, size in enumerate(sizes) if size), key=lambda place: sizes[place])
+    for done, place in enumerate(order):
+        share = max((most - len(chosen)) // (len(order) - done), min(2, sizes[place]))
+        if share > most - len(chosen):
+            return chosen, len(order) - done
+        rows: list[int | str] = list(range(begins[place], begins[place + 1]))
+        if len(rows) > share:
+            head = max(share - 2, 1)
+            tail = share - 1 - head
+            rows[head : len(rows) - tail] = [f"... {len(rows) - head - tail} more"]
+        chosen += rows
+    return chosen, 0
 
 
 def render(fit: "Fit", diagnosis: "Diagnosis | None" = None) -> str:
@@ -66,11 +112,16 @@ def print_summary(fit: "Fit", console, diagnosis: "Diagnosis | None" = None) -> 
     columns = [name for name in everything[0] if name != "name"]
     for name in columns:
         table.add_column("±" if name.endswith("_error") else name, justify="right")
-    for row in everything[:_ROWS_SHOWN]:
+    places, hidden = shown([int(np.prod(leaf.shape)) for leaf in fit.space.leaves])
+    for place in places:
+        if isinstance(place, str):
+            table.add_row(Text(place))
+            continue
+        row = everything[place]
         numbers = (f"{row[name]:.2g}" if name.endswith("_error") else f"{row[name]:.4g}" for name in columns)
         table.add_row(Text(row["name"]), *numbers)
-    if len(everything) > _ROWS_SHOWN:
-        table.add_row(f"... {len(everything) - _ROWS_SHOWN} more", *("" for _ in columns))
+    if hidden:
+        table.add_row(Text(f"... {hidden} more parameters"))
     console.print(table)
     console.print()
     facts = Table(box=None, pad_edge=False, show_header=False)

@@ -35,7 +35,7 @@ def verdict(diagnosis: "Diagnosis") -> str:
     judged, found, fit = trusted(diagnosis), findings(diagnosis), diagnosis.fit
     advice = next((text for text in (finding.advises(diagnosis) for finding in found) if text), "")
     if not advice:
-        advice = "Use it as it is." if judged.trust is Trust.BOTH and not fit.remarks else by_trust(diagnosis, judged)
+        advice = "Use it as it is." if judged.trust is Trust.BOTH else by_trust(diagnosis, judged)
     said = [str(judged), fit.message, *(finding.says(diagnosis) for finding in found), *fit.remarks, advice]
     return " ".join(text for text in said if text)
 

@@ -10,10 +10,12 @@ from quenched.objective import Objective, cut, place
 from quenched.posterior import Posterior
 from quenched.problem import Problem
 from quenched.targets import Hyper
+from quenched.transforms import Space, real
 from quenched.trust import NAN_FURTHER_OUT
 
 _LOOK = (3.7, 5.0)  # standard deviations at which every parameter is looked at
 _MOST_LOOKED_AT = 100  # of them
+_CLEARLY = 3.0  # standard deviations from zero
 _FAR = 1e5  # standard deviations, in units of the start, that no posterior has
 
 
@@ -115,6 +117,31 @@ def _values(problem: Problem, points: np.ndarray, hyper: Hyper) -> np.ndarray:
         for part, counts in cut(points, executor.chunk)
     ]
     return np.concatenate(parts)
+
+
+def sign_remark(space: Space, start: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> str:
+    """Name the parameters that have changed their sign for good: some log densities accept a negative scale.
+
+    Parameters
+    ----------
+    space
+        Of the parameters; only those without a transform are looked at.
+    start, mean, sd
+        Vectors on the real line: where the fit began, and the posterior.
+
+    Returns
+    -------
+    str
+        Empty where there is nothing to remark.
+    """
+    free = np.repeat([leaf.transform == real for leaf in space.leaves], space.sizes)
+    changed = np.flatnonzero(free & (start > 0.0) & (mean < -_CLEARLY * sd))
+    if not changed.size:
+        return ""
+    names = space.coordinate_names()
+    listed = [f"{names[i]} began at {start[i]:.3g} and ended at {mean[i]:.3g} ± {sd[i]:.2g}" for i in changed[:3]]
+    more = f"; {changed.size - 3} more changed their sign" if changed.size > 3 else ""
+    return f"{'; '.join(listed)}{more}. If only one sign makes sense, give a transform (positive, below(0.0), ...)."
 
 
 def _coordinates_that_help(problem: Problem, point: np.ndarray) -> list[int]:

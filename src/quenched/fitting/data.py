@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from quenched.fitting.options import check_data
-from quenched.transforms import describe_space, leaf_name
+from quenched.transforms import describe_space, leaf_name, lists_as_arrays
 
 
 def read_data(data: Any) -> tuple[Any, int]:
@@ -56,6 +56,7 @@ def read_starts(start: Any, transforms: Any, n: int, own_starts: bool):
     if not own_starts:
         space, point = describe_space(start, transforms)
         return space, np.repeat(point[None], n, axis=0)
+    start = lists_as_arrays(start, transforms)
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(start)]
     if not leaves or any(leaf.ndim == 0 or len(leaf) != n for leaf in leaves):
         shapes = [leaf.shape for leaf in leaves]

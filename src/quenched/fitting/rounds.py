@@ -13,7 +13,7 @@ import numpy as np
 from quenched.draws import Draws
 from quenched.families import Member
 from quenched.fitting.alone import Alone
-from quenched.fitting.blame import blame_flight, blame_region, blame_start
+from quenched.fitting.blame import blame_flight, blame_region, blame_start, sign_remark
 from quenched.fitting.drive import CHECK_BATCH, Costs, Driver, Entries, Record, Summit
 from quenched.fitting.lanes import Lanes
 from quenched.fitting.monitor import check, clear, too_few
@@ -68,9 +68,7 @@ class Reached(NamedTuple):
 class Run:
     """Fits under way: what they were asked for, and what they have reached."""
 
-    def __init__(
-        self, settings: Settings, batch: Batch, points: np.ndarray, watch: Watcher, *, polishes: bool = False
-    ):
+    def __init__(self, settings: Settings, batch: Batch, points: np.ndarray, watch: Watcher, *, polishes: bool = False):
         self.polishes = polishes  # goes on to the very top, whatever it costs
         self.settings, self.batch, self.points, self.watch = settings, batch, points, watch
         problem, family, n = batch.problem, settings.family, batch.n
@@ -385,14 +383,15 @@ class Run:
     # The result.
 
     def remarks(self, fit: Fit) -> tuple[str, ...]:
-        """What a person should know of a single fit besides its status: where the log density is not finite."""
+        """What a person should know of a single fit besides its status: where the log density is not finite, odd signs."""
         if not np.isfinite(fit.bound) or self.driver.stopped:
             return ()
         hyper = rows(self.reached.hyper, 0)
         problem, inside = self.batch.problem, fit.log_ratios[np.isfinite(fit.log_ratios)]
         near = fit.posterior.transform(check_draws(fit.settings["seed"], len(fit.log_ratios), problem.dim))
-        found = blame_region(problem, fit.posterior, hyper, near[~np.isfinite(fit.log_ratios)], len(inside))
-        return (found,) if found else ()
+        region = blame_region(problem, fit.posterior, hyper, near[~np.isfinite(fit.log_ratios)], len(inside))
+        sign = sign_remark(problem.space, self.points[0], fit.posterior.mean, np.sqrt(fit.posterior.variance))
+        return tuple(remark for remark in (region, sign) if remark)
 
     def _message(self, place: int) -> str:
         if place in self.messages:

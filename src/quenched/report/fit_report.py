@@ -98,7 +98,7 @@ def _posterior(fit: Fit) -> Iterator[Any]:
     everything = rows_of(fit, fit.diagnosis)
     heads = {"name": "parameter", "mean": "mean", "sd": "standard deviation"}
     yield table(
-        [heads.get(column, "± due to the draws") for column in everything[0]],
+        ["± due to the draws" if column.endswith("_error") else heads.get(column, column) for column in everything[0]],
         [tuple(row.values()) for row in everything[:_ROWS]],
         caption="In natural units.",
     )

@@ -1,9 +1,13 @@
 """A model: a target that brings its own start, transforms, names, dims and predictions, so that `fit` needs nothing else."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import jax
+import numpy as np
+
+from quenched.numbers import read_arrays
 from quenched.targets.target import Target, log_density
 
 
@@ -54,13 +58,17 @@ def read_target(function: Any) -> Target:
 
 
 def read_model(log_density: Any, start: Any, *, transforms: Any = None, data: Any = None, hyper: Any = None) -> Model:
-    """What `fit` was given, as a model; what is said besides a model overrules it."""
-    if not isinstance(log_density, Model):
-        if start is None:
-            raise ValueError("start: is missing; give an array or a pytree of arrays, or a model that brings its own.")
-        return Model(log_density, start, transforms, data, hyper)
+    """What `fit` was given, as a model with arrays for data; what is said besides a model overrules it."""
+    if start is None and not isinstance(log_density, Model):
+        raise ValueError("start: is missing; give an array or a pytree of arrays, or a model that brings its own.")
+    model = log_density if isinstance(log_density, Model) else Model(log_density, start)
     given = {"start": start, "transforms": transforms, "data": data, "hyper": hyper}
-    own = {name: getattr(log_density, name) for name in given}
-    chosen = {name: own[name] if value is None else value for name, value in given.items()}
-    rest = {name: getattr(log_density, name) for name in ("name", "dims", "coords", "predict")}
-    return Model(log_density.target, **chosen, **rest)
+    model = replace(model, **{name: value for name, value in given.items() if value is not None})
+    hyper = jax.tree.map(_as_float, read_arrays("hyper", model.hyper))
+    return replace(model, data=read_arrays("data", model.data), hyper=hyper)
+
+
+def _as_float(leaf: Any) -> Any:
+    """Whole numbers as real ones; what is no number is refused later."""
+    array = np.asarray(leaf)
+    return array.astype(np.float64) if array.dtype.kind in "iu" else leaf

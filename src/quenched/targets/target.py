@@ -13,6 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from quenched.numbers import read_arrays
+from quenched.targets.explaining import explained
 from quenched.targets.form import DensePrior, EntropyForm, ExactKLForm, Form, GaussianPriorForm
 
 _SYMMETRIC = 1e-8  # differences of a covariance from its transpose that are rounding, in units of its diagonal
@@ -118,11 +120,13 @@ def regression(
         Model outputs for all inputs, called as f(parameters, X); one written in the paper's order, f(X, parameters),
         is recognised by the shape of what it returns.
     X, y
-        Inputs (any pytree) and targets (an array shaped like the outputs of f).
+        Inputs (any pytree; of a DataFrame f sees the columns by name) and targets (an array shaped like the outputs
+        of f).
     prior_precision, noise_precision
         Fixed values; None learns them by their closed forms (paper, Eqs. 13 and 14).
     """
     _insist_callable("f", f, "f(parameters, X)")
+    X, y = read_arrays("X", X), read_arrays("y", y)
     targets = _real_numbers("y", y)
     if not targets.size:
         raise ValueError("y: is empty; there is nothing to fit.")
@@ -152,17 +156,21 @@ class HalfSquares:
         return -0.5 * jnp.sum((targets - self._outputs(parameters, inputs)) ** 2)
 
     def _outputs(self, parameters, inputs):
-        shapes, first_error = [], None
+        returned, first_error = [], None
         for arguments in ((parameters, inputs), (inputs, parameters)):
             try:
                 outputs = jax.eval_shape(self.f, *arguments)
             except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
                 first_error = first_error or error
                 continue
-            shapes.append(getattr(outputs, "shape", type(outputs).__name__))
-            if shapes[-1] == self.shape:
+            shape = getattr(outputs, "shape", None)
+            if shape == self.shape:
                 return self.f(*arguments)
-        found = f"returned shape {shapes[0]}" if shapes else f"failed with: {first_error}"
+            returned.append(type(outputs).__name__ if shape is None else f"shape {shape}")
+        told = None if returned or first_error is None else explained(first_error, "f", parameters, inputs)
+        if told is not None:
+            raise told from first_error
+        found = f"returned {returned[0]}" if returned else f"failed with: {first_error}"
         raise ValueError(f"f: f(parameters, X) {found}; it must return the shape of y, {self.shape}.")
 
 
@@ -172,12 +180,12 @@ def call(function: Callable[..., Any], parameters: Any, data: Any, hyper: Any) -
     Raises
     ------
     ValueError
-        When the function does not take them.
+        When the function does not take them, or does with them what JAX cannot trace.
     """
     given = {name: value for name, value in (("data", data), ("hyper", hyper)) if value is not None}
     signature = _signature(function)
     if signature is None:
-        return function(parameters, *given.values())
+        return _explaining(function, (parameters, *given.values()), {})
     named = {p.name for p in signature.parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY}
     positional = [value for name, value in given.items() if name not in named]
     keywords = {name: value for name, value in given.items() if name in named}
@@ -188,7 +196,17 @@ def call(function: Callable[..., Any], parameters: Any, data: Any, hyper: Any) -
         raise ValueError(
             f"log_density: it is called as log_density({wanted}), but takes {signature}: {error}."
         ) from error
-    return function(parameters, *positional, **keywords)
+    return _explaining(function, (parameters, *positional), keywords)
+
+
+def _explaining(function: Callable[..., Any], positional: tuple, keywords: dict[str, Any]) -> Any:
+    try:
+        return function(*positional, **keywords)
+    except Exception as error:
+        told = explained(error, "log_density", *positional, *keywords.values())
+        if told is None:
+            raise
+        raise told from error
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature | None:

@@ -1,7 +1,17 @@
 """Constrained parameters to the real line, with log-Jacobian."""
 
-from quenched.transforms.space import Leaf, Parameters, Space, describe_space, leaf_name, leaf_names
-from quenched.transforms.transform import Interval, Transform, interval, ordered, positive, real, simplex
+from quenched.transforms.correlation import correlation_cholesky
+from quenched.transforms.registry import read_transform, transform_kinds, write_transform
+from quenched.transforms.space import (
+    Leaf,
+    Parameters,
+    Space,
+    describe_space,
+    leaf_name,
+    leaf_names,
+    lists_as_arrays,
+)
+from quenched.transforms.transform import Interval, Transform, above, below, interval, ordered, positive, real, simplex
 
 __all__ = [
     "Interval",
@@ -9,12 +19,19 @@ __all__ = [
     "Parameters",
     "Space",
     "Transform",
+    "above",
+    "below",
+    "correlation_cholesky",
     "describe_space",
     "interval",
     "leaf_name",
     "leaf_names",
+    "lists_as_arrays",
     "ordered",
     "positive",
+    "read_transform",
     "real",
     "simplex",
+    "transform_kinds",
+    "write_transform",
 ]

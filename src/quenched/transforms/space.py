@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.numbers import is_list_of_numbers
 from quenched.transforms.transform import Real, Transform
 
 _AMBIGUOUS = set(".[]'\"")
@@ -98,8 +99,9 @@ def describe_space(start: Parameters, transforms: object = None) -> tuple[Space,
     Raises
     ------
     ValueError
-        When `start` is empty, holds integers or values that are not finite, or lies outside its constraints.
+        When `start` is empty, holds values that are no finite numbers, or lies outside its constraints.
     """
+    start = lists_as_arrays(start, transforms)
     with_paths, structure = jax.tree_util.tree_flatten_with_path(start)
     if not with_paths:
         raise ValueError(f"start: {start!r} holds no parameters; give an array or a pytree of arrays.")
@@ -127,25 +129,50 @@ def leaf_names(paths: Sequence[tuple]) -> list[str]:
     return _distinct([_keys(path) for path in paths])
 
 
+def lists_as_arrays(start: Parameters, transforms: object = None) -> Parameters:
+    """A pytree in which lists of plain numbers are arrays, but for those whose numbers have transforms of their own.
+
+    A transform of arrays makes one of any list of single numbers.
+    """
+    given = _given_transforms(transforms)
+    divided = {keys[:n] for keys in given for n in range(len(keys))}
+    joined = {keys for keys, transform in given.items() if transform is not None and transform.axes}
+
+    def is_array(keys: tuple[str, ...], value: object) -> bool:
+        if not isinstance(value, list) or keys in divided:
+            return False
+        whole = bool(value) and any(keys[:n] in joined for n in range(len(keys) + 1))
+        single = jax.tree_util.all_leaves(value) and all(np.ndim(each) == 0 for each in value)
+        return is_list_of_numbers(value) or (whole and single)
+
+    def convert(keys: tuple[str, ...], value: object) -> object:
+        if is_array(keys, value):
+            return np.asarray(value)
+        children, structure = jax.tree_util.tree_flatten_with_path(value, is_leaf=lambda inner: inner is not value)
+        if [path for path, _ in children] == [()]:
+            return value
+        return jax.tree.unflatten(structure, [convert((*keys, *_keys(path)), inner) for path, inner in children])
+
+    return convert((), start)
+
+
 def _float_array(name: str, value: object) -> np.ndarray:
     try:
         array = np.asarray(value)
     except (TypeError, ValueError) as error:
         raise ValueError(f"start: {name} = {value!r} is not an array.") from error
-    if array.dtype.kind in "iub":
-        raise ValueError(
-            f"start: {name} has dtype {array.dtype}, but parameters are real numbers; "
-            f"write floats, e.g. {array.astype(float).ravel()[:1].tolist()} instead of {array.ravel()[:1].tolist()}."
-        )
-    if array.dtype.kind != "f":
-        raise ValueError(f"start: {name} has dtype {array.dtype}; parameters must be arrays of floats.")
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"start: {name} has dtype {array.dtype}; parameters must be arrays of real numbers.")
     if not np.all(np.isfinite(array)):
         raise ValueError(f"start: {name} = {array} is not finite; give a finite starting value.")
     return array.astype(np.float64)
 
 
 def _real_start(leaf: Leaf, array: np.ndarray) -> np.ndarray:
-    shape = leaf.real_shape
+    try:
+        shape = leaf.real_shape
+    except ValueError as error:
+        raise ValueError(f"transforms: {leaf.name}: {error}") from error
     vector = np.asarray(leaf.transform.to_real(jnp.asarray(array)))
     if not np.all(np.isfinite(vector)) or not _inside(leaf.transform, vector, array):
         raise ValueError(
@@ -163,17 +190,8 @@ def _inside(transform: Transform, vector: np.ndarray, array: np.ndarray) -> bool
 def _match_transforms(start: Parameters, transforms: object) -> list[Transform]:
     """One transform per leaf: a single one for all, or a pytree like `start` in which None or a missing key is real."""
     paths = [_keys(path) for path, _ in jax.tree_util.tree_flatten_with_path(start)[0]]
-    if transforms is None or isinstance(transforms, Transform):
-        return [transforms or Real()] * len(paths)
-    given = jax.tree_util.tree_flatten_with_path(transforms, is_leaf=lambda x: x is None or isinstance(x, Transform))[0]
     chosen: dict[tuple[str, ...], Transform] = {}
-    for path, transform in given:
-        keys = _keys(path)
-        if transform is not None and not isinstance(transform, Transform):
-            raise ValueError(
-                f"transforms: {leaf_name(path)} = {transform!r} is not a transform; use positive, interval(a, b), "
-                "ordered, simplex, real or None."
-            )
+    for keys, transform in _given_transforms(transforms).items():
         covered = [own for own in paths if own[: len(keys)] == keys]
         if not covered:
             raise ValueError(
@@ -182,6 +200,20 @@ def _match_transforms(start: Parameters, transforms: object) -> list[Transform]:
             )
         chosen.update({own: transform or Real() for own in covered})
     return [chosen.get(own, Real()) for own in paths]
+
+
+def _given_transforms(transforms: object) -> dict[tuple[str, ...], Transform | None]:
+    """What was given, by place."""
+    if transforms is None:
+        return {}
+    found = jax.tree_util.tree_flatten_with_path(transforms, is_leaf=lambda x: x is None or isinstance(x, Transform))[0]
+    for path, transform in found:
+        if transform is not None and not isinstance(transform, Transform):
+            raise ValueError(
+                f"transforms: {leaf_name(path)} = {transform!r} is not a transform; use positive, above(a), below(b), "
+                "interval(a, b), ordered, simplex, correlation_cholesky, real or None."
+            )
+    return {_keys(path): transform for path, transform in found}
 
 
 def _keys(path: tuple) -> tuple[str, ...]:

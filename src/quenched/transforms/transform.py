@@ -7,16 +7,26 @@ that it is a density on the real line.
 
 import math
 from abc import abstractmethod
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from quenched.arrays import Array
 
+Bound = float | tuple  # a number, or an array as nested tuples: transforms are hashed
+
 
 class Transform(eqx.Module):
-    """One constraint. A simplex has one coordinate less on the real line: see `real_shape`."""
+    """One constraint. A simplex has one coordinate less on the real line: see `real_shape`.
+
+    `axes` is the number of last axes whose entries depend on each other. With none, every number goes its own way, and
+    increases with its coordinate on the real line.
+    """
+
+    axes: ClassVar[int] = 0
 
     @abstractmethod
     def to_natural(self, real: Array) -> Array:
@@ -71,17 +81,81 @@ class Positive(Transform):
         return "greater than 0"
 
 
+class Above(Transform):
+    """x > lower, by the exponential."""
+
+    lower: Bound = eqx.field(converter=lambda value: _bound("above", value))
+
+    def to_natural(self, real):
+        return jnp.asarray(self.lower, real.dtype) + jnp.exp(real)
+
+    def to_real(self, natural):
+        return jnp.log(natural - jnp.asarray(self.lower, natural.dtype))
+
+    def log_jacobian(self, real):
+        return jnp.sum(real)
+
+    def describe(self):
+        return f"above {_shown(self.lower)}"
+
+    def real_shape(self, natural_shape):
+        return _with_bounds("above", self.lower, natural_shape)
+
+
+class Below(Transform):
+    """x < upper, by minus the exponential of minus the coordinate."""
+
+    upper: Bound = eqx.field(converter=lambda value: _bound("below", value))
+
+    def to_natural(self, real):
+        return jnp.asarray(self.upper, real.dtype) - jnp.exp(-real)
+
+    def to_real(self, natural):
+        return -jnp.log(jnp.asarray(self.upper, natural.dtype) - natural)
+
+    def log_jacobian(self, real):
+        return -jnp.sum(real)
+
+    def describe(self):
+        return f"below {_shown(self.upper)}"
+
+    def real_shape(self, natural_shape):
+        return _with_bounds("below", self.upper, natural_shape)
+
+
+def _bound(name: str, value: Any) -> Bound:
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
+        raise ValueError(f"{name}({value!r}): the bound must be a finite number, or an array of them.")
+    return _as_tuples(array.astype(np.float64).tolist())
+
+
+def _as_tuples(value: Any) -> Bound:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
+
+
+def _shown(bound: Bound) -> str:
+    return f"{bound}" if isinstance(bound, float) else f"{np.asarray(bound)}"
+
+
+def _with_bounds(name: str, bound: Bound, shape: tuple[int, ...]) -> tuple[int, ...]:
+    own = np.shape(bound)
+    if len(own) > len(shape) or any(a not in (1, b) for a, b in zip(own[::-1], shape[::-1], strict=False)):
+        raise ValueError(f"{name}: its bounds have shape {own}, which does not fit a parameter of shape {shape}.")
+    return shape
+
+
 class Interval(Transform):
     """lower < x < upper, by the logistic function."""
 
-    lower: float
-    upper: float
+    lower: float = eqx.field(converter=float)
+    upper: float = eqx.field(converter=float)
 
     def __check_init__(self):
         if not -math.inf < self.lower < self.upper < math.inf:
             raise ValueError(
                 f"interval({self.lower}, {self.upper}): both ends must be finite, the lower below the upper; "
-                "a parameter with one bound is a shifted `positive`."
+                "for one alone there are above(lower) and below(upper)."
             )
 
     def to_natural(self, real):
@@ -103,6 +177,8 @@ class Interval(Transform):
 class Ordered(Transform):
     """Increasing along the last axis, by a first value and log differences."""
 
+    axes: ClassVar[int] = 1
+
     def to_natural(self, real):
         return jnp.cumsum(jnp.concatenate([real[..., :1], jnp.exp(real[..., 1:])], axis=-1), axis=-1)
 
@@ -123,6 +199,8 @@ class Ordered(Transform):
 
 class Simplex(Transform):
     """Positive and summing to one along the last axis, by stick breaking; the centre maps to zero."""
+
+    axes: ClassVar[int] = 1
 
     def to_natural(self, real):
         share = jax.nn.sigmoid(real + self._offset(real))
@@ -163,4 +241,14 @@ simplex = Simplex()
 
 def interval(lower: float, upper: float) -> Interval:
     """Between `lower` and `upper`, both finite."""
-    return Interval(float(lower), float(upper))
+    return Interval(lower, upper)
+
+
+def above(lower: Any) -> Above:
+    """Greater than `lower`: a number, or an array of bounds that fits the parameter."""
+    return Above(lower)
+
+
+def below(upper: Any) -> Below:
+    """Less than `upper`: a number, or an array of bounds that fits the parameter."""
+    return Below(upper)

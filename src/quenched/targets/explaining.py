@@ -1,0 +1,207 @@
+"""What goes wrong inside a person's own function, in words that name their line and the remedy.
+
+Only what JAX says of its tracers is translated, and a key that is missing from what the function was given; every other
+exception belongs to the function, and passes as it is.
+"""
+
+import ast
+import difflib
+import linecache
+import os
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from types import FrameType, TracebackType
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from quenched.targets.reading import is_installed
+
+_NOT_THEIRS = ("jax", "jaxlib", "numpy", "scipy", "quenched", "equinox")
+_OTHERWISE = "or hand the gradient over yourself, with quenched.from_value_and_grad"
+
+
+class UntraceableError(ValueError):
+    """Something was asked of a number that JAX does not know yet: it is traced once, for all values."""
+
+
+class MissingKeyError(ValueError, KeyError):
+    """A key that neither parameters nor data have."""
+
+    def __str__(self) -> str:  # a KeyError would show its text in quotation marks
+        return self.args[0]
+
+
+class Rule(NamedTuple):
+    """Errors of one kind, and what to say of them."""
+
+    kinds: tuple[type[Exception], ...]
+    says: str
+
+
+_RULES = (
+    Rule(
+        (jax.errors.TracerBoolConversionError,),
+        "Python's `if`, `while`, `and`, `or`, `not`, `min` and `max` need to know the numbers, but JAX traces the function "
+        "once for all of them; use jnp.where(condition, yes, no), jnp.minimum, jnp.maximum, or jax.lax.cond.",
+    ),
+    Rule(
+        (jax.errors.TracerArrayConversionError,),
+        "NumPy and SciPy functions cannot be traced by JAX; use their namesakes in jax.numpy and jax.scipy "
+        f"(jax.scipy.stats, jax.scipy.special), {_OTHERWISE}.",
+    ),
+    Rule(
+        (jax.errors.NonConcreteBooleanIndexError,),
+        "picking entries by a condition would give an array whose size JAX cannot know; use jnp.where(condition, values, "
+        "0.0), which keeps the size.",
+    ),
+    Rule(
+        (jax.errors.TracerIntegerConversionError,),
+        "lists, NumPy arrays and range() need to know the index, but JAX traces it; index a JAX array, by "
+        "jnp.asarray(values)[index], or use jax.lax.fori_loop.",
+    ),
+    Rule(
+        (jax.errors.ConcretizationTypeError,),
+        "float(), int(), .item() and the functions of `math` need to know the numbers, but JAX traces the function "
+        f"once for all of them; leave the conversion out, use jax.numpy instead of math, {_OTHERWISE}.",
+    ),
+)
+_ASSIGNED = (
+    "a NumPy array cannot hold numbers that JAX traces; make it with jax.numpy, by jnp.array([...]), jnp.stack([...]) or "
+    "array.at[index].set(value)."
+)
+_TRACERS = tuple(kind for rule in _RULES for kind in rule.kinds)
+
+
+def explained(error: Exception, name: str, *given: Any) -> Exception | None:
+    """The error to raise instead of one that came out of a person's function; None to let it pass.
+
+    Parameters
+    ----------
+    error
+        As it was caught around the call.
+    name
+        What the function is called as an argument: "log_density".
+    given
+        What the function was given.
+    """
+    where = _innermost(error.__traceback__)
+    says = _of_tracers(error)
+    if says is not None:
+        return UntraceableError(f"{name}: {_place(where)}{says}")
+    if isinstance(error, KeyError) and error.args and where is not None:
+        return _of_a_key(error.args[0], name, where, given)
+    return None
+
+
+def insist_number(function: Callable[..., Any], value: Any) -> None:
+    """Refuse what is no number and no array at all, as what a log density returns."""
+    if value is None:
+        raise ValueError(f"log_density returned None{_definition(function)}; is its `return` missing?")
+    if not isinstance(value, (int, float, complex, np.generic)) and not hasattr(value, "shape"):
+        parts = f" of {len(value)}" if isinstance(value, (tuple, list, dict)) else ""
+        raise ValueError(
+            f"log_density returned a {type(value).__name__}{parts}{_definition(function)}; it must return one number."
+        )
+
+
+def _of_tracers(error: Exception) -> str | None:
+    if isinstance(error, _TRACERS):
+        return next(rule.says for rule in _RULES if isinstance(error, rule.kinds))
+    if isinstance(error, (TypeError, ValueError)) and isinstance(error.__cause__, _TRACERS):
+        return _ASSIGNED  # NumPy's own words, because of JAX's
+    return None
+
+
+def _of_a_key(key: object, name: str, where: TracebackType, given: tuple) -> MissingKeyError | None:
+    """Only where the mapping that was asked is one of those that were given: a copy, inside a function of JAX's."""
+    text, mapping = _subscripted(where)
+    if not isinstance(mapping, Mapping) or key in mapping:
+        return None
+    if not any(mapping is own or mapping.keys() == own.keys() for own in _mappings(given)):
+        return None
+    near = difflib.get_close_matches(str(key), map(str, mapping), n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    return MissingKeyError(
+        f"{name}: {_place(where)}{text} has no {key!r}; it has {', '.join(map(repr, mapping))}{hint}"
+    )
+
+
+def _mappings(tree: Any) -> Iterator[Mapping]:
+    if isinstance(tree, Mapping):
+        yield tree
+        tree = tuple(tree.values())
+    if isinstance(tree, (tuple, list)):
+        for part in tree:
+            yield from _mappings(part)
+
+
+def _innermost(traceback: TracebackType | None) -> TracebackType | None:
+    """Where a person's own code was left, or else that of a package they use."""
+    own = other = None
+    while traceback is not None:
+        module = str(traceback.tb_frame.f_globals.get("__name__"))
+        if not is_installed(module):
+            own = traceback
+        elif module.partition(".")[0] not in _NOT_THEIRS:
+            other = traceback
+        traceback = traceback.tb_next
+    return own or other
+
+
+def _place(where: TracebackType | None) -> str:
+    if where is None:
+        return ""
+    code = where.tb_frame.f_code
+    line = linecache.getline(code.co_filename, where.tb_lineno, where.tb_frame.f_globals).strip()
+    shown = f", `{line}`" if line else ""
+    return f"{_shortest(code.co_filename)}, line {where.tb_lineno}{shown}: "
+
+
+def _definition(function: Callable[..., Any]) -> str:
+    while isinstance(function, partial):
+        function = function.func
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return "" if code is None else f" ({_shortest(code.co_filename)}, line {code.co_firstlineno})"
+
+
+def _shortest(path: str) -> str:
+    """From here, where that is shorter."""
+    try:
+        return min(os.path.relpath(path), path, key=len) if os.path.isabs(path) else path
+    except ValueError:  # on another drive
+        return path
+
+
+def _subscripted(where: TracebackType) -> tuple[str, Any]:
+    """In `p["tau"]`, where that failed: the text `p`, and what it stands for; nothing where that cannot be told."""
+    try:
+        expression = ast.parse(_evaluated(where), mode="eval").body
+    except (SyntaxError, ValueError):
+        return "", None
+    if not isinstance(expression, ast.Subscript):
+        return "", None
+    return ast.unparse(expression.value), _value(expression.value, where.tb_frame)
+
+
+def _evaluated(where: TracebackType) -> str:
+    """The text of the very expression that was being evaluated."""
+    code = where.tb_frame.f_code
+    first, last, start, end = list(code.co_positions())[where.tb_lasti // 2]
+    if first is None or last is None:
+        return ""
+    lines = [linecache.getline(code.co_filename, n, where.tb_frame.f_globals).encode() for n in range(first, last + 1)]
+    lines[-1] = lines[-1][:end]  # columns are counted in bytes
+    lines[0] = lines[0][start:]
+    return b"".join(lines).decode(errors="replace")
+
+
+def _value(expression: ast.expr, frame: FrameType) -> Any:
+    """What a name, or names and keys one after the other, stand for; nothing is called."""
+    if isinstance(expression, ast.Name):
+        return frame.f_locals.get(expression.id, frame.f_globals.get(expression.id))
+    if isinstance(expression, ast.Subscript) and isinstance(expression.slice, ast.Constant):
+        owner = _value(expression.value, frame)
+        return owner.get(expression.slice.value) if isinstance(owner, Mapping) else None
+    return None
