@@ -17,7 +17,7 @@ from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
 from quenched.draws import Draws
-from quenched.execute import Evaluation, compiled
+from quenched.execute import Evaluation, compiled, obey_interrupts
 from quenched.families import LOG_TWO_PI, Member
 from quenched.problem import Problem
 from quenched.targets import Form, Hyper, Moments
@@ -89,6 +89,7 @@ class Objective:
         self, coordinates: Coordinates, vector: np.ndarray, hyper: Hyper, *, profile: bool
     ) -> tuple[Slope, Totals]:
         """The bound and its gradient at a point, and the totals they were made of."""
+        obey_interrupts()
         form, data = self.problem.form, self.problem.data
         if len(self.chunks) == 1 and self.executor.traced is not None:
             self.n_evaluations += self.n

@@ -11,7 +11,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
-from quenched.execute import Execution, Executor, Here, Programs, Work, trace
+from quenched.execute import Execution, Executor, Here, Programs, Work, interrupts_at_once, trace
 from quenched.targets import Form, Hyper, Target, call, fingerprint, insist_number
 from quenched.transforms import Parameters, Space
 
@@ -192,7 +192,8 @@ def host_function(target: Target, space: Space) -> Callable[[np.ndarray, Any], t
 
     def value_and_gradient(vector: np.ndarray, data: Any) -> tuple[float, np.ndarray]:
         parameters = jax.tree.map(np.asarray, to_natural(vector))
-        answer = call(target.function, parameters, data, None)
+        with interrupts_at_once():
+            answer = call(target.function, parameters, data, None)
         if not isinstance(answer, (tuple, list)) or len(answer) != 2:
             raise ValueError(f"fun returned {type(answer).__name__}; it must return (value, gradient).")
         value = np.asarray(answer[0], dtype=np.float64)

@@ -16,6 +16,7 @@ from quenched.draws import Draws, replicates
 from quenched.families import Member
 from quenched.fitting import Limits, ascend
 from quenched.objective import Coordinates, Objective
+from quenched.outcome import Code
 from quenched.posterior import Posterior, natural_moments
 from quenched.problem import Problem
 from quenched.targets import Hyper
@@ -75,6 +76,8 @@ def _answer(problem: Problem, coordinates: Coordinates, hyper: Hyper, draws: Dra
     tolerance = min(_PART_OF_STEP * steepness, _CLOSE)
     limits = Limits(gradient_tolerance=tolerance, max_evaluations=_MAX_EVALUATIONS)
     ascent = ascend(objective, coordinates, hyper, limits, known=totals)
+    if ascent.code is Code.INTERRUPTED:
+        raise KeyboardInterrupt  # half an ascent says nothing about the draws
     return answer_of(problem, ascent.posterior, ascent.hyper, ascent.bound), objective.n_evaluations
 
 

@@ -3,6 +3,7 @@
 from quenched.execute.execution import SMALL_CHUNK, Execution, Here, Work
 from quenched.execute.executor import Evaluation, Executor
 from quenched.execute.host import Host
+from quenched.execute.interrupts import interrupts_at_once, interrupts_held, obey_interrupts
 from quenched.execute.lapack import compiled, in_small_calls
 from quenched.execute.traced import Programs, Traceable, Traced, trace
 
@@ -19,5 +20,8 @@ __all__ = [
     "Work",
     "compiled",
     "in_small_calls",
+    "interrupts_at_once",
+    "interrupts_held",
+    "obey_interrupts",
     "trace",
 ]

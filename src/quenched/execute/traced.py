@@ -10,6 +10,7 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.execute.executor import Evaluation, Executor
+from quenched.execute.interrupts import obey_interrupts
 from quenched.execute.lapack import calls_lapack, compiled, divided, points_together
 from quenched.execute.memory import bytes_per_point
 
@@ -103,12 +104,15 @@ class Traced(Executor):
         self.traced = programs.inside.evaluate
 
     def evaluate(self, points, counts, data, free):
+        obey_interrupts()
         return self.programs.evaluate(points, counts, data, free)
 
     def values(self, points, data, free):
+        obey_interrupts()
         return self.programs.values(points, data, free)
 
     def second_order(self, point, spread, data, free):
+        obey_interrupts()
         value, gradient, hessian = self.programs.second_order(
             point, data, free, min(_HESSIAN_BATCH, len(point), max(self.most // 3, 1))
         )

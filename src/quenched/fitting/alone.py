@@ -64,6 +64,8 @@ class Alone(Driver):
             watch, totals = self.watch.quiet, known[place]
             ascents.append(ascend(objective, origin, hyper, limits, rival=rival, watch=watch, known=totals))
             self.costs.add(problem, objective.n_evaluations - before)
+            if ascents[-1].code is Code.INTERRUPTED:
+                raise KeyboardInterrupt  # a start is not a result
         return _summit(ascents, len(entries.index))
 
     def climb(self, entries: Entries, draws: Draws, method: Method, level: float, record: Record | None) -> Summit:

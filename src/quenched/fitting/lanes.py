@@ -16,7 +16,7 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.draws import Draws
-from quenched.execute import Traceable
+from quenched.execute import Traceable, obey_interrupts
 from quenched.fitting.ascent import Climb, Climber, Limits
 from quenched.fitting.chunks import Chunks, cut_up, slope_in_chunks
 from quenched.fitting.compiling import lane_program
@@ -321,6 +321,10 @@ class Lanes(Driver):
     def _drive(self, machines: Machines, context: Any, index: np.ndarray, inputs: Any, doing: str) -> Done:
         def stop(n_ended: int) -> bool:
             self.watch.say(f"{doing}: {n_ended} of {len(index)} problems")
+            try:
+                obey_interrupts()
+            except KeyboardInterrupt:  # what the lanes have reached is kept
+                self.interrupted = True
             return self.stopped
 
         return drive(machines, context, index, inputs, self._data, self.widths, stop)
@@ -335,6 +339,7 @@ class Lanes(Driver):
         results: Any = None
         first = 0
         while first < len(index):
+            obey_interrupts()
             width = self.widths.fit(len(index) - first)
             places = np.minimum(np.arange(first, first + width), len(index) - 1)  # the last group is filled up
             found = jax.tree.map(np.asarray, program(*rows(inputs, places), _of(self._data, index[places])))

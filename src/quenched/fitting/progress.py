@@ -7,11 +7,12 @@ from typing import Self
 from rich.console import Console
 from rich.status import Status as Spinner
 
+from quenched.execute import interrupts_held
 from quenched.outcome import Status
 
 
 class Watcher(AbstractContextManager):
-    """Shows where a fit stands and says when its time is up."""
+    """Shows where a fit stands and says when its time is up; in its scope Ctrl-C waits for the end of a piece of work."""
 
     def __init__(self, show: bool, max_seconds: float | None):
         console = Console(stderr=True)
@@ -19,8 +20,10 @@ class Watcher(AbstractContextManager):
         self.began = time.perf_counter()
         self.max_seconds = max_seconds
         self.n_evaluations = 0
+        self.held = interrupts_held()
 
     def __enter__(self) -> Self:
+        self.held.__enter__()
         if self.spinner is not None:
             self.spinner.start()
         return self
@@ -28,6 +31,7 @@ class Watcher(AbstractContextManager):
     def __exit__(self, *exception) -> None:
         if self.spinner is not None:
             self.spinner.stop()
+        self.held.__exit__(None, None, None)
 
     @property
     def seconds(self) -> float:
