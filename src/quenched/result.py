@@ -186,7 +186,9 @@ class Fit:
 
     @property
     def answer(self) -> Answer:
-        """What of the posterior to trust, and why, from the check draws."""
+        """What of the posterior to trust, and why: from the check draws, or by the last diagnosis."""
+        if self.diagnosis is not None:
+            return self.diagnosis.answer
         return answer(Facts(self, self.weights, self.departures, self.drift))
 
     @property

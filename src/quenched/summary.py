@@ -106,6 +106,9 @@ def print_summary(fit: "Fit", console, diagnosis: "Diagnosis | None" = None) -> 
     from rich.table import Table
     from rich.text import Text  # plain: names and messages may hold square brackets, which rich takes for styles
 
+    judged = fit.answer
+    console.print(Text(str(judged)), style="bold")
+    console.print()
     everything = rows_of(fit, diagnosis)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("parameter")
@@ -131,9 +134,7 @@ def print_summary(fit: "Fit", console, diagnosis: "Diagnosis | None" = None) -> 
         facts.add_row(name, Text(value))
     console.print(facts)
     console.print()
-    console.print(Text(fit.verdict), style=None if fit.converged and not fit.overfits else "bold")
-    if diagnosis is not None:
-        console.print(Text(diagnosis.verdict))
+    console.print(Text(fit.verdict.removeprefix(str(judged)).strip()))
 
 
 def describe(fit: "Fit", diagnosis: "Diagnosis | None" = None) -> list[tuple[str, str]]:
@@ -153,7 +154,21 @@ def describe(fit: "Fit", diagnosis: "Diagnosis | None" = None) -> list[tuple[str
         named = jax.tree_util.tree_flatten_with_path(fit.hyper)[0]
         shown = [f"{jax.tree_util.keystr(path, simple=True, separator='.')} = {_short(value)}" for path, value in named]
         facts.insert(3, ("hyper", ", ".join(shown)))
-    return facts if diagnosis is None else facts + _diagnosed(diagnosis)
+    return facts + (_weighed(fit) if diagnosis is None else _diagnosed(diagnosis))
+
+
+def _weighed(fit: "Fit") -> list[tuple[str, str]]:
+    """What the weights of the check draws say."""
+    if not len(fit.log_ratios):
+        return []
+    kept = f"k-hat {fit.khat:.2f}, the weights keep {fit.weights.share:.0%} of the samples"
+    return [("family", kept), ("evidence", _evidence(fit.evidence, fit.evidence_error, fit.khat))]
+
+
+def _evidence(value: float, error: float, khat: float) -> str:
+    if np.isfinite(error):
+        return f"{value:.4f} ± {error:.2g} nats by importance sampling"
+    return f"{value:.4f} nats by importance sampling, of unknown error: k-hat is {khat:.2f}, and above 0.7 weights cannot tell"
 
 
 def _diagnosed(diagnosis: "Diagnosis") -> list[tuple[str, str]]:
@@ -161,7 +176,7 @@ def _diagnosed(diagnosis: "Diagnosis") -> list[tuple[str, str]]:
         ("optimisation", f"{diagnosis.optimisation_error:.1e} nats from the top"),
         ("draws", f"± {diagnosis.bound_error:.2g} nats on the bound; on means and sds as in the table"),
         ("family", f"k-hat {diagnosis.khat:.2f}, {diagnosis.family_gap:.2g} nats below the evidence"),
-        ("evidence", f"{diagnosis.evidence:.4f} ± {diagnosis.evidence_error:.4f} nats by importance sampling"),
+        ("evidence", _evidence(diagnosis.evidence, diagnosis.evidence_error, diagnosis.khat)),
     ]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import quenched as qd
 from quenched.diagnostics.importance import weigh
-from quenched.diagnostics.reweighting import reweight
+from quenched.trust import reweight
 
 
 def lopsided(parameters):  # tails lighter than Gaussian, so that weights have a variance
@@ -28,7 +28,7 @@ def fit():
 def by_weights(fit, seed, n=2000):
     with jax.enable_x64(True):
         importance = weigh(fit.origin.problem, fit.posterior.member, fit.origin.hyper, n, seed)
-        return reweight(fit.space, fit.mean, fit.sd, importance)
+        return reweight(fit.space, fit.mean, fit.sd, importance.samples, importance.weights.weights)
 
 
 def test_moments_of_the_target_and_their_errors(fit):

@@ -149,7 +149,7 @@ def _print(fit: "Fit", quiet: bool) -> None:
     from quenched.summary import print_summary
 
     if quiet:
-        print(fit.verdict if fit.diagnosis is None else f"{fit.verdict} {fit.diagnosis.verdict}")
+        print(fit.verdict)
     else:
         print_summary(fit, Console(), fit.diagnosis)
 

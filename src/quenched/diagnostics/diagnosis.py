@@ -23,7 +23,7 @@ from quenched.numbers import whole_number
 from quenched.objective import Objective
 from quenched.result import Fit, require_origin
 from quenched.transforms import Parameters
-from quenched.trust import Departure, Reweighted, departures, reweight
+from quenched.trust import Answer, Departure, Reweighted, departures, reweight
 from quenched.weights import Weights
 
 _REPLICATES = 8
@@ -120,6 +120,13 @@ class Diagnosis:
         from scipy.special import stdtrit
 
         return float(stdtrit(self.n_replicates - 1, 0.975))
+
+    @property
+    def answer(self) -> Answer:
+        """What of the posterior to trust, and why."""
+        from quenched.diagnostics.verdict import trusted
+
+        return trusted(self)
 
     @property
     def verdict(self) -> str:

@@ -15,6 +15,7 @@ from quenched.report.markup import Level, Markup, facts, figure, table, verdict_
 from quenched.report.page import Document
 from quenched.result import Fit
 from quenched.summary import rows_of
+from quenched.trust import Trust
 
 _ROWS = 500  # of the summary; a page with more is slow and read by nobody
 
@@ -35,7 +36,7 @@ def fit_report(fit: Fit, title: str = "Fit") -> Document:
     page = page.section("", verdict_box(_level(fit), _headline(fit), fit.verdict))
     page = page.section("The bound on the log evidence", _bounds(fit), *_monitor(fit))
     if fit.diagnosis is not None:
-        page = page.section("How far to trust it", _diagnosed(fit.diagnosis), fit.diagnosis.verdict)
+        page = page.section("How far to trust it", _diagnosed(fit.diagnosis))
     page = page.section("Posterior", *_posterior(fit))
     if fit.hyper is not None:
         page = page.section("Hyperparameters", *_hyper(fit))
@@ -47,19 +48,15 @@ def fit_report(fit: Fit, title: str = "Fit") -> Document:
 
 
 def _level(fit: Fit) -> Level:
-    if fit.status in (Status.NOT_FINITE, Status.NO_ASCENT) or fit.overfits:
-        return "bad"
-    return "good" if fit.converged and fit.draws_suffice else "caution"
+    return {Trust.BOTH: "good", Trust.MEANS: "caution", Trust.NEITHER: "bad"}[fit.answer.trust]
 
 
 def _headline(fit: Fit) -> str:
     if fit.status in (Status.NOT_FINITE, Status.NO_ASCENT):
         return "The fit failed"
-    if not fit.converged:
+    if not (fit.converged or fit.status is Status.GIVEN):
         return "Not converged"
-    if fit.overfits:
-        return "Overfitting to the draws"
-    return "Converged, and the draws suffice" if fit.draws_suffice else "Converged, but with few draws"
+    return fit.answer.trust.words
 
 
 def _bounds(fit: Fit) -> Markup:
