@@ -24,7 +24,6 @@ NAN_FURTHER_OUT = "The log density is NaN"  # how a remark on it begins
 _SHIFT, _RATIO = 0.1, 0.15  # of a mean in sds, and of an sd relative to itself, that weights may change
 _FEW_RATIOS = 100  # with fewer nothing can be said of a tail
 _BULK = 0.8  # of the samples that the weights must keep where only the tails differ
-_FAR_DRIFT = 0.25  # sds by which other draws move a mean that is not to be trusted
 MEAN_DRIFT, SD_DRIFT = 0.05, 0.1  # in sds, and relative: what other draws may change where they suffice
 
 
@@ -260,12 +259,6 @@ RULES = (
         Trust.NEITHER,
         lambda facts: any(one.of_mean for one in facts.departures),
         lambda facts: _some([one for one in facts.departures if one.of_mean]),
-    ),
-    Rule(
-        "draws matter for means",
-        Trust.NEITHER,
-        lambda facts: facts.drift is not None and facts.drift.mean - 2.0 * facts.drift.mean_error > _FAR_DRIFT,
-        _of_drift,
     ),
     Rule(
         "not finite further out",

@@ -85,12 +85,6 @@ EXPECTED = {
     "draws suffice": ("logistic", "logistic, few draws", "more of them will not help"),
     "correlations left out": ("a Gaussian by halves", "a Gaussian", "linear_response.sd"),
     "skewed": ("log gamma", "a Gaussian by halves", "fit.resample(n)"),
-    "moments differ": ("two bumps", "nearly normal", "times the posterior's"),
-    "family fits": ("a Gaussian", "funnel", "Use it as it is"),
-    "family nearly fits": ("nearly normal", "a Gaussian", "PSIS samples"),
-    "heavier tails": ("Student", "funnel", "no probability far out"),
-    "family does not fit": ("funnel", "Student", "rough"),
-    "family is far off": ("between the wells", "funnel", "trust neither"),
 }
 
 

@@ -1,0 +1,193 @@
+"""The first sentence of every verdict: a fit that brings it about, and one that does not; and what stands behind it."""
+
+from functools import cache
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from arviz_stats.base import array_stats
+from hypothesis import given
+from hypothesis import strategies as st
+from jax.scipy.stats import t
+
+import problems
+import quenched as qd
+import registry
+from quenched.trust import RULES, Facts, Trust
+from quenched.weights import weigh_ratios
+
+LOGISTIC = problems.logistic_problem(8, 60)
+
+
+def equicorrelated(w):
+    return -0.5 * w @ (jnp.eye(5) * 10.0 - 9.0 / 4.6) @ w
+
+
+def log_gamma(w, shape):
+    return jnp.sum(shape * w - jnp.exp(w))
+
+
+def broken_beyond(w, limit):
+    return -0.5 * jnp.sum(w**2) + 0.0 * jnp.sqrt(limit - w[0])
+
+
+def fit(log_density, dim, **options):
+    return qd.fit(log_density, np.zeros(dim), progress=False, **options)
+
+
+FITS = {
+    "logistic": lambda: LOGISTIC.fit(),
+    "logistic, cut short": lambda: LOGISTIC.fit(method=qd.Joint(max_evaluations=2)),
+    "logistic, Laplace": lambda: qd.laplace(LOGISTIC.log_density, LOGISTIC.start, data=LOGISTIC.data, progress=False),
+    "logistic, twelve draws": lambda: LOGISTIC.fit(draws=qd.iid(12, 8), throw=False),
+    "logistic, hardly checked": lambda: LOGISTIC.fit(check=50),
+    "NaN near": lambda: fit(broken_beyond, 2, data=np.asarray(2.5)),
+    "NaN far": lambda: fit(broken_beyond, 2, data=np.asarray(4.2)),
+    "correlated, by halves": lambda: fit(equicorrelated, 5, family="diagonal"),
+    "correlated, independent draws": lambda: fit(equicorrelated, 5, draws=qd.iid(200, 5)),
+    "log gamma, 0.7": lambda: fit(log_gamma, 2, data=np.asarray(0.7)),
+    "log gamma, 2": lambda: fit(log_gamma, 3, data=np.asarray(2.0)),
+    "Student": lambda: fit(lambda w: jnp.sum(t.logpdf(w, 5.0)), 1),
+}
+
+# rule: where it decides, where it does not hold, and words of the sentence
+EXPECTED = {
+    "did not end well": ("logistic, cut short", "logistic", "ended as max evaluations"),
+    "not finite": ("NaN near", "logistic", "not finite at"),
+    "overfits": ("logistic, twelve draws", "logistic", "follows its draws"),
+    "no check": ("logistic, hardly checked", "logistic", "50 check draws are too few"),
+    "family is far off": ("correlated, by halves", "logistic", "diagonal family is some way"),
+    "means differ": ("logistic, Laplace", "logistic", "the mean of parameters"),
+    "not finite further out": ("NaN far", "logistic", "further out"),
+    "sds differ": ("log gamma, 0.7", "logistic", "times the posterior's"),
+    "draws matter": ("correlated, independent draws", "logistic", "other draws would move"),
+    "family nearly fits": ("log gamma, 2", "logistic", "near the posterior but not the same"),
+    "heavier tails": ("Student", "logistic", "no probability far out"),
+    "fits": ("logistic", None, "are good"),
+}
+
+
+@cache
+def fitted(name):
+    return FITS[name]()
+
+
+def facts(name):
+    one = fitted(name)
+    return Facts(one, one.weights, one.departures, one.drift)
+
+
+def test_every_rule_is_expected_somewhere():
+    assert [rule.name for rule in RULES] == list(EXPECTED)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_fit_for_which_it_decides_and_one_for_which_it_does_not_hold(name):
+    decides, fails, words = EXPECTED[name]
+    rule = next(rule for rule in RULES if rule.holds(facts(decides)))
+    assert rule.name == name
+    assert words in str(fitted(decides).answer)
+    assert fitted(decides).verdict.startswith(rule.trust.words)
+    if fails is not None:
+        assert not next(rule for rule in RULES if rule.name == name).holds(facts(fails))
+
+
+def test_print_and_export_lead_with_the_answer():
+    one = fitted("logistic")
+    assert str(one).startswith("Trust means and sds")
+    assert one.to_arviz(10).posterior.attrs["verdict"].startswith("Trust means and sds")
+
+
+def test_after_a_diagnosis_the_verdict_is_the_diagnosed_one():
+    one = fit(log_gamma, 2, data=np.asarray(0.7))
+    before = one.verdict
+    diagnosis = one.diagnose(progress=False)
+    assert one.verdict == diagnosis.verdict != before
+    assert one.verdict.startswith(diagnosis.answer.trust.words)
+    assert str(one).startswith(diagnosis.answer.trust.words)
+
+
+# Weights.
+
+
+@registry.law
+@given(st.integers(60, 3000), st.sampled_from([1.2, 2.0, 5.0, 50.0]), st.integers(0, 100))
+def test_smoothed_weights_are_those_of_arviz(n, freedom, seed):
+    ratios = 1.3 * np.log(np.abs(np.random.default_rng(seed).standard_t(freedom, n)))
+    log_weights, khat = array_stats.psislw(-ratios)
+    ours = weigh_ratios(ratios)
+    assert ours.khat == pytest.approx(float(khat), abs=1e-10)
+    np.testing.assert_allclose(ours.weights, np.exp(log_weights) / np.exp(log_weights).sum(), atol=1e-12)
+
+
+def test_the_error_of_the_evidence_is_honest_or_there_is_none():
+    """Log ratios of a Pareto tail, whose mean is known: errors cover it, and beyond k = 0.7 there are none."""
+    for shape, low, high in ((0.3, 0.6, 1.6), (0.6, 0.3, 1.6)):
+        scores = []
+        for seed in range(150):
+            ratios = np.random.default_rng(seed).pareto(1.0 / shape, 1000) + 1.0
+            found = weigh_ratios(np.log(ratios))
+            if np.isfinite(found.evidence_error):
+                scores.append((found.evidence - np.log(1.0 / (1.0 - shape))) / found.evidence_error)
+        assert low < np.sqrt(np.mean(np.square(scores))) < high
+    assert weigh_ratios(np.log(np.random.default_rng(0).pareto(1.0, 1000) + 1.0)).evidence_error == np.inf
+
+
+def test_ratios_that_are_not_finite_weigh_nothing():
+    ratios = np.random.default_rng(0).standard_normal(500)
+    ratios[::50] = -np.inf
+    found = weigh_ratios(ratios)
+    assert found.outside == pytest.approx(0.02)
+    assert (found.weights[::50] == 0.0).all()
+    assert weigh_ratios(np.full(100, np.nan)).khat == np.inf
+
+
+def test_evidence_comes_with_every_fit():
+    problem = problems.PROBLEMS["logistic(2)"]
+    one = problem.fit()
+    assert abs(one.evidence - problem.evidence) < 4.0 * one.evidence_error
+    assert one.check_bound < one.evidence
+
+
+def test_resampling_and_diagnosis_say_the_same():
+    one = fit(equicorrelated, 5, family="diagonal")
+    khat = one.diagnose(progress=False).khat
+    with pytest.warns(UserWarning, match=f"k-hat is {khat:.2f}"):
+        one.resample(10, seed=3)
+
+
+# Going on.
+
+
+def test_resuming_keeps_what_was_asked_for():
+    first = fit(log_gamma, 2, data=np.asarray(0.7), family="warped", seed=3, tolerance=0.01)
+    again = qd.fit(log_gamma, first, progress=False)
+    assert {name: again.settings[name] for name in ("family", "seed", "tolerance")} == {
+        "family": "warped",
+        "seed": 3,
+        "tolerance": 0.01,
+    }
+    assert again.bound >= first.bound - 1e-9 or again.n_draws > first.n_draws
+    full = qd.fit(log_gamma, first, family="full", seed=0, progress=False)
+    assert (full.settings["family"], full.settings["seed"]) == ("full", 0)
+
+
+def test_auto_takes_the_warped_family_where_it_pays():
+    skewed = fit(log_gamma, 2, data=np.asarray(0.7), family="auto")
+    assert skewed.settings["family"] == "warped"
+    assert skewed.answer.trust is Trust.BOTH
+    assert skewed.check_bound > fitted("log gamma, 0.7").check_bound + 0.05
+    plain = LOGISTIC.fit(family="auto")
+    assert plain.settings["family"] == "full"
+    assert plain.n_evaluations == fitted("logistic").n_evaluations
+
+
+def test_auto_gives_the_gaussian_back_where_a_warp_does_not_pay():
+    """Two correlated parameters with heavy tails: no warp has those."""
+    heavy = lambda w: jnp.sum(t.logpdf(w, 2.1))
+    one = fit(heavy, 6, family="auto", max_draws=1024)
+    other = fit(heavy, 6, max_draws=1024)
+    assert one.settings["family"] == "full"
+    assert one.check_bound == other.check_bound
+    assert one.history[-1] == other.history[-1]
+    assert "warped posterior is no better" in one.verdict
