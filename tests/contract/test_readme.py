@@ -11,9 +11,10 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
 def posterior(text: str) -> list[str]:
-    """The lines that do not depend on the machine: the table of means and standard deviations."""
+    """The lines that do not depend on the machine: the answer, and the table of means and standard deviations."""
     lines = [line.rstrip() for line in text.splitlines()]
-    return lines[: lines.index("")]
+    first = lines.index("")
+    return lines[: lines.index("", first + 1)]
 
 
 def test_the_first_example_prints_what_is_shown(capsys):
