@@ -92,6 +92,8 @@ def blame_region(problem: Problem, posterior: Posterior, hyper: Hyper, outside: 
             "line). Look for a logarithm, a square root or a division there, or give a transform (positive, "
             "interval(a, b), ...) that keeps the parameter where the log density exists."
         )
+    if problem.programs is None:
+        return ""  # a call of a function on the host may take long
     looked = min(problem.dim, _MOST_LOOKED_AT)
     scale = posterior.scale
     reach = scale @ scale[:looked].T / np.sqrt(np.sum(scale[:looked] ** 2, axis=1))  # columns: one sd of each

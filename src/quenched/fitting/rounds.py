@@ -389,7 +389,10 @@ class Run:
         hyper = rows(self.reached.hyper, 0)
         problem, inside = self.batch.problem, fit.log_ratios[np.isfinite(fit.log_ratios)]
         near = fit.posterior.transform(check_draws(fit.settings["seed"], len(fit.log_ratios), problem.dim))
-        region = blame_region(problem, fit.posterior, hyper, near[~np.isfinite(fit.log_ratios)], len(inside))
+        try:
+            region = blame_region(problem, fit.posterior, hyper, near[~np.isfinite(fit.log_ratios)], len(inside))
+        except KeyboardInterrupt:
+            region = ""  # what was reached counts for more
         sign = sign_remark(problem.space, self.points[0], fit.posterior.mean, np.sqrt(fit.posterior.variance))
         return tuple(remark for remark in (region, sign) if remark)
 
