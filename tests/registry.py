@@ -60,12 +60,19 @@ def with_numbers(member: Member, vector: np.ndarray) -> Member:
 TRANSFORMS: dict[str, tuple[Any, tuple[int, ...]]] = {
     "real": (qd.real, (3,)),
     "positive": (qd.positive, (3,)),
+    "above": (qd.above(-1.5), (3,)),
+    "above rows": (qd.above([0.0, 2.0]), (3, 2)),
+    "below": (qd.below(2), (2, 2)),
+    "below one each": (qd.below([[-1.0], [3.0]]), (2, 2)),
     "interval": (qd.interval(-2.0, 0.5), (2, 2)),
     "ordered": (qd.ordered, (4,)),
     "ordered rows": (qd.ordered, (2, 3)),
     "simplex": (qd.simplex, (4,)),
     "simplex rows": (qd.simplex, (2, 3)),
     "simplex of two": (qd.simplex, (2,)),
+    "correlation": (qd.correlation_cholesky, (4, 4)),
+    "correlation of two": (qd.correlation_cholesky, (2, 2)),
+    "correlations": (qd.correlation_cholesky, (2, 3, 3)),
 }
 
 MINIMISERS: dict[str, Callable[[], Minimiser]] = {

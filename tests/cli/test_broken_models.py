@@ -40,7 +40,17 @@ BROKEN = {
     ),
     "vector": (HEAD + "def log_density(p):\n    return -(p**2)\n", 2, ["returned an array of shape (2,)"]),
     "not callable": ("start = 1.0\nlog_density = 3\n", 2, ["log_density=3 is not callable"]),
-    "integers": (GOOD.replace("jnp.zeros(2)", "[1, 2]"), 2, ["start: 0 has dtype int64"]),
+    "truth values": (GOOD.replace("jnp.zeros(2)", "[True, False]"), 2, ["start: 0 has dtype bool"]),
+    "a branch": (
+        HEAD + "def log_density(p):\n    return -p @ p if p[0] > 0 else 0.0\n",
+        2,
+        ["model.py, line 4, `return -p @ p if p[0] > 0 else 0.0`", "use jnp.where(condition, yes, no)"],
+    ),
+    "no return": (
+        HEAD + "def log_density(p):\n    -p @ p\n",
+        2,
+        ["returned None", "model.py, line 3", "`return` missing"],
+    ),
     "not finite": (
         HEAD + "def log_density(p):\n    return jnp.log(p[0] - 5.0)\n",
         1,

@@ -25,7 +25,7 @@ def test_a_diagnosis_is_made_once_and_kept(fit):
 
 def test_the_summary_shows_the_errors_and_the_verdict(fit):
     summary = fit.summary()
-    assert set(summary[0]) == {"name", "mean", "mean_error", "sd", "sd_error"}
+    assert set(summary[0]) == {"name", "mean", "mean_error", "sd", "sd_error", "5%", "50%", "95%"}
     text = str(summary)
     assert "±" in text
     assert "k-hat" in text
@@ -46,7 +46,7 @@ def test_a_loaded_fit_is_attached_and_then_diagnosed(fit, tmp_path):
         loaded.diagnose()
     with pytest.raises(ValueError, match="attach"):
         loaded.resample(10)
-    assert set(loaded.summary()[0]) == {"name", "mean", "sd"}
+    assert set(loaded.summary()[0]) == {"name", "mean", "sd", "5%", "50%", "95%"}
     attached = loaded.attach(problem.log_density, problem.data)
     assert np.array_equal(attached.diagnose(progress=False).mean_error, fit.diagnose().mean_error)
 

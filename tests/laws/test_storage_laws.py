@@ -19,6 +19,7 @@ import registry
 from quenched.families import member_kinds, read_member, write_member
 from quenched.posterior import Posterior
 from quenched.storage import load, save
+from quenched.transforms import read_transform, transform_kinds, write_transform
 
 every_family = pytest.mark.parametrize("family", sorted(registry.FAMILIES))
 dims = st.sampled_from([1, 2, 5])
@@ -36,6 +37,21 @@ def assert_same_arrays(one, other):
         assert isinstance(b, np.ndarray)
         assert b.dtype == np.float64
         np.testing.assert_array_equal(a, b)
+
+
+# Transforms.
+
+
+@pytest.mark.parametrize("name", sorted(registry.TRANSFORMS))
+def test_every_transform_can_be_kept(name):
+    transform, _ = registry.TRANSFORMS[name]
+    assert transform_kinds[type(transform).__name__] is type(transform)
+    assert read_transform(json.loads(json.dumps(write_transform(transform)))) == transform
+
+
+def test_a_transform_of_no_known_kind_is_refused():
+    with pytest.raises(ValueError, match="'Sphere' is not a kind of transform; known are Real, Positive"):
+        read_transform({"kind": "Sphere"})
 
 
 # Members.

@@ -66,10 +66,11 @@ def fit(
         (`regression`, `with_gaussian_prior`, `from_value_and_grad`); or a `Model`, which brings its own start, transforms
         and data.
     start
-        Array or pytree of floats in natural units; or an earlier `Fit` (also a loaded one), to go on from its
+        Array or pytree of numbers in natural units; or an earlier `Fit` (also a loaded one), to go on from its
         posterior with its family, seed, tolerance, transforms and data, unless others are given.
     data
-        Any pytree of arrays, handed to the log density. New data of the same shapes never cause a new trace.
+        Any pytree of arrays, handed to the log density; a list of numbers is an array, a DataFrame a mapping of its
+        columns. New data of the same shapes never cause a new trace.
     family
         "full" (the default), "diagonal", `Blocks(...)`, or "warped" (`Warped(...)`) for posteriors that are skewed or
         bent; "auto" takes the full one, and the warped one where it is clearly nearer to the target.

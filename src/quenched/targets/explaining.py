@@ -48,8 +48,8 @@ _RULES = (
     ),
     Rule(
         (jax.errors.TracerArrayConversionError,),
-        "NumPy and SciPy functions cannot be traced by JAX; use their namesakes in jax.numpy and jax.scipy "
-        f"(jax.scipy.stats, jax.scipy.special), {_OTHERWISE}.",
+        "NumPy and SciPy cannot work with numbers that JAX traces; use the namesakes of their functions in jax.numpy and "
+        f"jax.scipy (jax.scipy.stats, jax.scipy.special), index jnp.asarray(values) instead of a NumPy array, {_OTHERWISE}.",
     ),
     Rule(
         (jax.errors.NonConcreteBooleanIndexError,),
@@ -58,7 +58,7 @@ _RULES = (
     ),
     Rule(
         (jax.errors.TracerIntegerConversionError,),
-        "lists, NumPy arrays and range() need to know the index, but JAX traces it; index a JAX array, by "
+        "lists and range() need to know the index, but JAX traces it; index a JAX array, by "
         "jnp.asarray(values)[index], or use jax.lax.fori_loop.",
     ),
     Rule(
@@ -86,6 +86,8 @@ def explained(error: Exception, name: str, *given: Any) -> Exception | None:
     given
         What the function was given.
     """
+    if isinstance(error, (UntraceableError, MissingKeyError)):
+        return None  # it was already
     where = _innermost(error.__traceback__)
     says = _of_tracers(error)
     if says is not None:

@@ -1,0 +1,225 @@
+"""What JAX cannot trace in a person's own function: named with their line, in our words; their own errors stay theirs."""
+
+import math
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.special
+import scipy.stats
+
+import quenched as qd
+from quenched.targets import call
+
+START = {"mu": 0.5, "weights": np.ones(2)}
+TABLE = [0.0, 1.0, 2.0]
+
+
+def branch(p):
+    if p["mu"] > 0:
+        return -(p["mu"] ** 2)
+    return p["mu"]
+
+
+def of_numpy(p):
+    return -np.sum(np.log(np.exp(p["weights"])))
+
+
+def of_scipy(p):
+    return scipy.stats.norm.logpdf(p["mu"])
+
+
+def of_scipy_special(p):
+    return scipy.special.gammaln(p["mu"])
+
+
+def into_numpy(p):
+    both = np.zeros(2)
+    both[0] = p["mu"]
+    return both.sum()
+
+
+def to_float(p):
+    return -(float(p["mu"]) ** 2)
+
+
+def of_math(p):
+    return math.log(p["mu"])
+
+
+def by_index(p):
+    return TABLE[p["mu"].astype(int)]
+
+
+def by_mask(p):
+    return jnp.sum(p["weights"][p["weights"] > 0])
+
+
+def inside_another(p):
+    return jax.jit(branch)(p)
+
+
+def sorted_by_python(p):
+    return max(p["mu"], 0.0)
+
+
+UNTRACEABLE = {
+    branch: ('if p["mu"] > 0:', "use jnp.where", jax.errors.TracerBoolConversionError),
+    inside_another: ('if p["mu"] > 0:', "use jnp.where", jax.errors.TracerBoolConversionError),
+    sorted_by_python: ('return max(p["mu"], 0.0)', "jnp.maximum", jax.errors.TracerBoolConversionError),
+    of_numpy: ('return -np.sum(np.log(np.exp(p["weights"])))', "jax.numpy", jax.errors.TracerArrayConversionError),
+    of_scipy: ('return scipy.stats.norm.logpdf(p["mu"])', "jax.scipy.stats", jax.errors.TracerArrayConversionError),
+    of_scipy_special: ('return scipy.special.gammaln(p["mu"])', "jax.scipy", jax.errors.TracerArrayConversionError),
+    into_numpy: ('both[0] = p["mu"]', "array.at[index].set(value)", ValueError),
+    to_float: ('return -(float(p["mu"]) ** 2)', "from_value_and_grad", jax.errors.ConcretizationTypeError),
+    of_math: ('return math.log(p["mu"])', "use jax.numpy instead of math", jax.errors.ConcretizationTypeError),
+    by_index: (
+        'return TABLE[p["mu"].astype(int)]',
+        "jnp.asarray(values)[index]",
+        jax.errors.TracerIntegerConversionError,
+    ),
+    by_mask: ('p["weights"][p["weights"] > 0]', "jnp.where", jax.errors.NonConcreteBooleanIndexError),
+}
+
+
+def number_of(line):
+    """In this file."""
+    with open(__file__, encoding="utf-8") as file:
+        return next(number for number, text in enumerate(file, 1) if line in text)
+
+
+@pytest.mark.parametrize("function", UNTRACEABLE, ids=lambda function: function.__name__)
+def test_what_cannot_be_traced_is_explained(function):
+    line, remedy, cause = UNTRACEABLE[function]
+    with pytest.raises(ValueError, match=r"^log_density: ") as caught:
+        qd.fit(function, START, progress=False)
+    message = str(caught.value)
+    assert f"test_explained_errors.py, line {number_of(line)}, `" in message
+    assert line in message
+    assert remedy in message
+    assert isinstance(caught.value.__cause__, cause)
+
+
+def forgotten(p):
+    -(p["mu"] ** 2)
+
+
+RETURNED = {
+    "nothing": (forgotten, r"returned None \(.*test_explained_errors.py, line \d+\); is its `return` missing\?"),
+    "nothing, in part": (partial(lambda a, p: None, 1), r"returned None \(.*line \d+\)"),
+    "tuple": (lambda p: (p["mu"], 1.0), r"returned a tuple of 2 \(.*\); it must return one number"),
+    "list": (lambda p: [p["mu"]], "returned a list of 1"),
+    "dict": (lambda p: {"a": p["mu"]}, "returned a dict of 1"),
+    "str": (lambda p: "much", r"returned a str \("),
+}
+
+
+@pytest.mark.parametrize("kind", RETURNED)
+def test_what_is_no_number_is_named(kind):
+    function, message = RETURNED[kind]
+    with pytest.raises(ValueError, match=f"log_density {message}"):
+        qd.fit(function, START, progress=False)
+
+
+# Keys.
+
+
+def misspelt(p):
+    return -(p["nu"] ** 2)
+
+
+def nested(p, data):
+    return -(p["mu"] ** 2) * data["school"]["effekt"]
+
+
+def over_lines(p):
+    é = p  # columns are counted in bytes
+    return (0.0 if é is None else 1.0) * -(
+        é[
+            "weight"
+        ].sum()
+    )  # fmt: skip
+
+
+def test_the_keys_that_there_are_are_named():
+    with pytest.raises(KeyError) as caught:
+        qd.fit(misspelt, START, progress=False)
+    assert isinstance(caught.value, ValueError)
+    line = 'return -(p["nu"] ** 2)'
+    message = f"line {number_of(line)}, `{line}`: p has no 'nu'; it has 'mu', 'weights'."
+    assert message in str(caught.value)
+    with pytest.raises(ValueError, match=r"data\['school'\] has no 'effekt'; it has 'effect'; did you mean 'effect'\?"):
+        qd.fit(nested, START, data={"school": {"effect": 1.0}}, progress=False)
+    with pytest.raises(ValueError, match="é has no 'weight'; it has 'mu', 'weights'; did you mean 'weights'"):
+        qd.fit(over_lines, START, progress=False)
+    with pytest.raises(ValueError, match="q has no 'nu'; it has 'mu', 'weights'"):
+        qd.fit(lambda p: jax.jit(lambda q: q["nu"])(p), START, progress=False)
+
+
+def test_the_keys_of_a_host_function_too():
+    with pytest.raises(ValueError, match="p has no 'nu'; it has 'mu', 'weights'"):
+        qd.fit(qd.from_value_and_grad(lambda p: (p["nu"], p)), START, progress=False)
+
+
+SETTINGS = {"depth": 1}
+
+
+def own_dict(p):
+    return p["mu"] * SETTINGS["width"]
+
+
+def own_key_error(p):
+    raise KeyError("mu")
+
+
+def own_value_error(p):
+    raise ValueError("weights must not be 1")
+
+
+def division(p):
+    return p["mu"] / 0 * (1 // 0)
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "text"),
+    [
+        (own_dict, KeyError, "'width'"),
+        (own_key_error, KeyError, "'mu'"),
+        (own_value_error, ValueError, "weights must not be 1"),
+        (division, ZeroDivisionError, None),
+    ],
+)
+def test_a_persons_own_errors_stay_as_they_are(function, kind, text):
+    with pytest.raises(kind) as caught:
+        qd.fit(function, START, progress=False)
+    assert type(caught.value) is kind
+    assert caught.value.__cause__ is None
+    assert text is None or str(caught.value) == text
+
+
+# Regressions.
+
+
+def test_the_function_of_a_regression_is_explained_too():
+    def line(p, X):
+        return p["slope"] * X["x"] if p["slope"] > 0 else X["x"]
+
+    X = {"x": np.arange(3.0)}
+    with pytest.raises(ValueError, match=r"^f: .*line \d+, `return p\[.*use jnp.where"):
+        qd.fit(qd.regression(line, X, np.ones(3)), {"slope": 1.0}, progress=False)
+    with pytest.raises(ValueError, match=r"^f: .*X has no 'z'; it has 'x'"):
+        qd.fit(qd.regression(lambda p, X: p["slope"] * X["z"], X, np.ones(3)), {"slope": 1.0}, progress=False)
+    with pytest.raises(ValueError, match=r"f\(parameters, X\) returned NoneType; it must return the shape of y"):
+        qd.fit(qd.regression(lambda p, X: None, X, np.ones(3)), {"slope": 1.0}, progress=False)
+
+
+def test_a_function_without_a_line_of_its_own():
+    """Of C, or made where there is no source: the words remain."""
+    made: dict = {}
+    exec("def f(p):\n    return 1.0 if p > 0 else 0.0", made)
+    with pytest.raises(ValueError, match=r"log_density: <string>, line 2: Python's `if`"):
+        jax.jit(lambda w: call(made["f"], w, None, None))(1.0)
+    with pytest.raises(ValueError, match=r"log_density: NumPy and SciPy cannot"):
+        jax.jit(lambda w: call(np.linalg.norm, w, None, None))(1.0)

@@ -1,0 +1,42 @@
+"""Remarks on where a fit has gone."""
+
+import numpy as np
+import pytest
+
+import quenched as qd
+from quenched.fitting.blame import sign_remark
+from quenched.transforms import describe_space
+
+START = {"mu": 2.0, "sigma": 0.1, "tau": -1.0, "w": [1.0, 1.0, 1.0]}
+
+
+def remark(mean, sd=0.02, transforms=None):
+    space, start = describe_space(START, transforms)
+    return sign_remark(space, start, np.asarray(mean), np.full(space.dim, sd))
+
+
+def test_a_scale_that_has_become_negative_is_named():
+    said = remark([1.7, -0.089, -1.0, 1.0, 1.0, 1.0])
+    assert said.startswith("sigma began at 0.1 and ended at -0.089 ± 0.02. ")
+    assert "give a transform (positive" in said
+    assert "tau began at -1 and ended at 0.5" in remark([1.7, 0.1, 0.5, 1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd", "transforms"),
+    [
+        ([1.7, 0.089, -1.0, 1.0, 1.0, 1.0], 0.02, None),
+        ([1.7, -0.05, -1.0, 1.0, 1.0, 1.0], 0.02, None),  # zero is within reach
+        ([1.7, -2.4, -1.0, 1.0, 1.0, 1.0], 0.02, {"sigma": qd.positive}),  # a logarithm
+        ([np.nan] * 6, 0.02, None),
+    ],
+)
+def test_where_there_is_nothing_to_remark(mean, sd, transforms):
+    assert remark(mean, sd, transforms) == ""
+
+
+def test_of_many_a_few_are_named():
+    said = remark([-1.0, -1.0, 1.0, -1.0, -1.0, 1.0])
+    assert said.count("began at") == 3
+    assert "; 2 more changed their sign. " in said
+    assert "w[" not in said
