@@ -188,7 +188,7 @@ def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES
             skewness=skew.value,
             skewness_error=skew.error,
             missed_spread=missed_spread(coordinates),
-            linear_response=LinearResponse(held, fit.space),
+            linear_response=LinearResponse(held, fit.space, progress=progress),
             n_replicates=replicates,
             n_evaluations=n_evaluations + objective.n_evaluations,
             seconds=time.perf_counter() - began,
