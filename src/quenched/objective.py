@@ -17,7 +17,7 @@ from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
 from quenched.draws import Draws
-from quenched.execute import Evaluation, compiled, obey_interrupts
+from quenched.execute import Evaluation, Wait, compiled, obey_interrupts
 from quenched.families import LOG_TWO_PI, Member
 from quenched.problem import Problem
 from quenched.targets import Form, Hyper, Moments
@@ -79,6 +79,7 @@ class Objective:
         self.chunks = list(cut(draws.points, self.executor.chunk))
         self.half = half_of_mirrored(draws.points) if len(self.chunks) == 1 else None
         self.n_evaluations = 0
+        self.wait = Wait(f"the gradients of the log density at {draws.n} draws")
 
     def on(self, draws: Draws | None = None, rows: Any = None) -> "Objective":
         """The same bound on other draws, or with other rows of data, of which it needs no more than their shapes."""
@@ -95,10 +96,9 @@ class Objective:
             self.n_evaluations += self.n
             z, counts = self.chunks[0]
             z = z if self.half is None or not coordinates.reference.affine else self.half
-            return all_at_once(
-                self.executor.traced, form, profile, coordinates, vector, z, counts, data, float(self.n), hyper
-            )
-        totals = self.totals(*read(coordinates, vector))
+            inputs = (coordinates, vector, z, counts, data, float(self.n), hyper)
+            return self.wait(all_at_once(self.executor.traced, form, profile, *inputs))
+        totals = self.wait(self.totals(*read(coordinates, vector)))
         return self.close(coordinates, vector, totals, hyper, profile=profile), totals
 
     def totals(self, posterior: Member, free: Array) -> Totals:
@@ -219,11 +219,12 @@ def nothing(posterior: Member, free: Array) -> Totals:
 def log_ratios(problem: Problem, posterior: Member, hyper: Hyper, z: np.ndarray) -> np.ndarray:
     """log p(w) − log q(w) at each draw: its mean is the bound, unbiased when the draws are fresh."""
     executor = problem.executor(len(z))
+    wait = Wait(f"the log density at {executor.chunk} draws")
     values, priors = [], []
     for part, counts in cut(z, executor.chunk):
         points = place(posterior, part)
         used = counts > 0
-        values.append(np.asarray(executor.values(points, problem.data, hyper.free))[used])
+        values.append(np.asarray(wait(executor.values(points, problem.data, hyper.free)))[used])
         priors.append(np.asarray(problem.form.log_prior(points, hyper))[used])
     weight, offset = float(problem.form.weight(hyper)), float(problem.form.offset(hyper))
     log_p = offset + weight * np.concatenate(values) + np.concatenate(priors)

@@ -6,6 +6,7 @@ from quenched.execute.host import Host
 from quenched.execute.interrupts import interrupts_at_once, interrupts_held, obey_interrupts
 from quenched.execute.lapack import compiled, in_small_calls
 from quenched.execute.traced import Programs, Traceable, Traced, trace
+from quenched.execute.waiting import StuckProgram, Wait
 
 __all__ = [
     "SMALL_CHUNK",
@@ -15,8 +16,10 @@ __all__ = [
     "Here",
     "Host",
     "Programs",
+    "StuckProgram",
     "Traceable",
     "Traced",
+    "Wait",
     "Work",
     "compiled",
     "in_small_calls",

@@ -13,6 +13,7 @@ from quenched.execute.executor import Evaluation, Executor
 from quenched.execute.interrupts import obey_interrupts
 from quenched.execute.lapack import calls_lapack, compiled, divided, points_together
 from quenched.execute.memory import bytes_per_point
+from quenched.execute.waiting import Wait
 
 _HESSIAN_BATCH = 64  # columns at a time, memory permitting
 
@@ -102,6 +103,7 @@ class Traced(Executor):
         self.chunk = min(chunk, most)
         self.most = most  # points that memory holds at a time
         self.traced = programs.inside.evaluate
+        self._wait = Wait("the second derivatives of the log density")
 
     def evaluate(self, points, counts, data, free):
         obey_interrupts()
@@ -113,9 +115,8 @@ class Traced(Executor):
 
     def second_order(self, point, spread, data, free):
         obey_interrupts()
-        value, gradient, hessian = self.programs.second_order(
-            point, data, free, min(_HESSIAN_BATCH, len(point), max(self.most // 3, 1))
-        )
+        batch = min(_HESSIAN_BATCH, len(point), max(self.most // 3, 1))
+        value, gradient, hessian = self._wait(self.programs.second_order(point, data, free, batch))
         return float(value), np.asarray(gradient), np.asarray(hessian)
 
     def second_order_cost(self, dim):

@@ -89,7 +89,7 @@ class Alone(Driver):
             ascents.append(method.run(objective, base, level, self.watch, tell))
             count(ascents[-1].n_objective_evaluations)
             if ascents[-1].code is Code.INTERRUPTED:
-                self.interrupted = True
+                self.interrupted, self.stuck = True, ascents[-1].stuck
                 break
         return _summit(ascents, len(entries.index))
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from quenched.arrays import Array, choose, namespace
+from quenched.execute import StuckProgram
 from quenched.families import Member
 from quenched.objective import Coordinates, Objective, Slope, Totals, read
 from quenched.optimise import LBFGS, Minimiser, State
@@ -196,6 +197,7 @@ class Ascent(NamedTuple):
     steepness: float  # largest component of the gradient
     n_objective_evaluations: int
     note: str = ""  # what a person should know besides the status
+    stuck: bool = False  # interrupted in a program that did not return
 
 
 def ascend(
@@ -214,7 +216,7 @@ def ascend(
     `known` are totals at the origin, if they have been taken already. A keyboard interrupt ends it like a limit, once
     the bound is known anywhere.
     """
-    climber, noise, count, broken = Climber(minimiser), objective.problem.noise, 0, np.zeros(0, int)
+    climber, noise, count, broken, stuck = Climber(minimiser), objective.problem.noise, 0, np.zeros(0, int), False
     origin = origin._replace(free=np.asarray(origin.free))
     climb, standing = climber.begin(origin, hyper, limits.moves, rival), known
     climb = climb._replace(count=climb.count - (known is not None))  # a turn that costs nothing
@@ -227,10 +229,10 @@ def ascend(
             else:
                 slope, totals = objective.close(climb.coordinates, trial, known, climb.hyper, profile=True), known
             slope = Slope(np.asarray(slope.bound), np.asarray(slope.gradient), slope.hyper)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
             if not climb.state.started:
                 raise
-            climb = climb._replace(code=Code.INTERRUPTED)
+            climb, stuck = climb._replace(code=Code.INTERRUPTED), isinstance(stop, StuckProgram)
             break
         if np.isfinite(slope.bound) and not np.isfinite(slope.gradient).all():
             broken = np.flatnonzero(~np.isfinite(totals.of_posterior.mean))
@@ -241,7 +243,7 @@ def ascend(
         asked = watch(float(climb.bound), objective.n) if climb.running else None
         if asked is not None:
             climb = climb._replace(code=Code[asked.name])
-    return _ended(objective, climb, limits.moves, count, broken)
+    return _ended(objective, climb, limits.moves, count, broken)._replace(stuck=stuck)
 
 
 def _ended(objective: Objective, climb: Climb, moves: Array | None, count: int, broken: np.ndarray) -> Ascent:

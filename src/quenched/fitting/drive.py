@@ -84,6 +84,7 @@ class Driver(ABC):
     def __init__(self, batch: Batch, watch: Watcher, costs: Costs):
         self.batch, self.watch, self.costs = batch, watch, costs
         self.interrupted = False
+        self.stuck = False  # in a program that does not return: others would not either
 
     @property
     def stopped(self) -> bool:

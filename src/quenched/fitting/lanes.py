@@ -16,7 +16,7 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.draws import Draws
-from quenched.execute import Traceable, obey_interrupts
+from quenched.execute import Traceable, Wait, obey_interrupts
 from quenched.fitting.ascent import Climb, Climber, Limits
 from quenched.fitting.chunks import Chunks, cut_up, slope_in_chunks
 from quenched.fitting.compiling import lane_program
@@ -151,8 +151,9 @@ def drive(
     waiting = min(width, n)
     lanes, own = enter(slots, alive)
     reports: Any = None
+    wait = Wait(f"{width} problems at a time")
     while alive.any():
-        lanes = _advance(machines, lanes, own, context)
+        lanes = wait(_advance(machines, lanes, own, context))
         running = np.asarray(lanes.running)
         stopped = stop(int(ended.sum()))
         leaving = alive if stopped else alive & ~running

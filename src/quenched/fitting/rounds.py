@@ -299,7 +299,7 @@ class Run:
     def _check(self, index: np.ndarray, *, weighed: bool = True) -> None:
         """End a round: check the bounds, with as many check draws as it takes to judge each."""
         settings, reached = self.settings, self.reached
-        for n_draws in np.unique(reached.n_draws[index]):
+        for n_draws in () if self.driver.stuck else np.unique(reached.n_draws[index]):
             group = index[reached.n_draws[index] == n_draws]
             usual, grows = 5 * int(n_draws), 2 * n_draws <= settings.max_draws
             # Weights need some hundreds, which cost no gradient; no more of them than the fit itself has cost.
