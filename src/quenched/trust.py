@@ -101,6 +101,7 @@ def _reweighted(values: np.ndarray, weights: np.ndarray, mean: np.ndarray, sd: n
     away = values - values.mean(axis=0)
     shift = np.mean(weights * away, axis=0)
     plain, weighted = np.mean(away**2, axis=0), np.mean(weights * (away - shift) ** 2, axis=0)
+    plain, weighted = (np.where(plain > 0, value, 1.0) for value in (plain, weighted))  # a number that does not vary
     # How much each sample moves the differences that are reported.
     moves_mean = weights * (away - shift) - away
     moves_ratio = weights * ((away - shift) ** 2 / weighted - 1.0) - (away**2 / plain - 1.0)
