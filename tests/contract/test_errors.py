@@ -52,7 +52,7 @@ def test_bad_starts(start, message):
         ({"rate": qd.positive}, "start: rate = -1.0 is outside its support.*greater than 0"),
         ({"rate": qd.interval(0.0, 1.0)}, "start: rate = -1.0 is outside its support.*between 0.0 and 1.0"),
         ({"scale": qd.positive}, r"no parameter is called 'scale'; start has \['rate', 'w'\]"),
-        ({"rate": "positive"}, "transforms: rate = 'positive' is not a transform; use positive, interval"),
+        ({"rate": "positive"}, "transforms: rate = 'positive' is not a transform; use positive, above"),
     ],
 )
 def test_starts_and_transforms_that_do_not_agree(transforms, message):
