@@ -47,10 +47,11 @@ def read_model_file(reference: str) -> ModelFile:
     if not hasattr(module, "start"):
         raise Misuse(f"{path} defines no `start`, where the fit begins. {_add('start')}")
     optional = {key: getattr(module, key, None) for key in ("transforms", "data", "hyper")}
-    found = getattr(module, name)
-    if not callable(found) and not isinstance(found, Target):
-        raise Misuse(f"{path}: `{name}` is {found!r}; a log density is a function of the parameters.")
-    return ModelFile(path, _match_arguments(Model(found, module.start, name=name, **optional), path))
+    try:
+        model = Model(getattr(module, name), module.start, name=name, **optional)
+    except ValueError as error:
+        raise Misuse(f"{path}: {error}") from error
+    return ModelFile(path, _match_arguments(model, path))
 
 
 def _add(missing: str) -> str:
