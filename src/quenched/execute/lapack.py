@@ -79,19 +79,24 @@ def _calls(program: Jaxpr) -> Iterator[JaxprEqn]:
 
 def _operations(call: JaxprEqn) -> int:
     """For one matrix, at the most: what jaxlib reckons with, or more."""
-    name, first = call.primitive.name, call.invars[0].aval
+    name, first = call.primitive.name, _shaped(call.invars[0])
     axes = _batch_axes(call)
-    entries = max(int(np.prod(variable.aval.shape[axes:])) for variable in (*call.invars, *call.outvars))
+    entries = max(int(np.prod(_shaped(variable).shape[axes:])) for variable in (*call.invars, *call.outvars))
     factor = _PER_ENTRY.get(name, _MOST_PER_ENTRY) * (_COMPLEX if np.issubdtype(first.dtype, np.complexfloating) else 1)
     return factor * entries * (1 if name in _VECTORS else min(first.shape[axes:]))
 
 
+def _shaped(variable: Any) -> Any:
+    """An array's shape and dtype, as JAX knows them while it traces."""
+    return variable.aval
+
+
 def _batch_axes(call: JaxprEqn) -> int:
-    return call.invars[0].aval.ndim - (1 if call.primitive.name in _VECTORS else 2)
+    return _shaped(call.invars[0]).ndim - (1 if call.primitive.name in _VECTORS else 2)
 
 
 def _batch(call: JaxprEqn) -> int:
-    return int(np.prod(call.invars[0].aval.shape[: _batch_axes(call)]))
+    return int(np.prod(_shaped(call.invars[0]).shape[: _batch_axes(call)]))
 
 
 def _rewritten(part: Any) -> Any:

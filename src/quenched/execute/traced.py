@@ -61,7 +61,8 @@ def trace(function: Callable[[Array, Any, Array], Array]) -> Programs:
         some = together(gradient_of_one, points, data, free)
         if not free.size:  # nothing to count: the plain batched gradient
             of_one = lambda point: jax.value_and_grad(once)(point, data, free)
-            return Evaluation(*_in_turn(of_one, points, some), jnp.zeros_like(free))
+            values, gradients = _in_turn(of_one, points, some)
+            return Evaluation(values, gradients, jnp.zeros_like(free))
         if some < len(points):
             of_one = lambda point: jax.value_and_grad(once, argnums=(0, 2))(point, data, free)
             values, (gradients, of_free) = _in_turn(of_one, points, some)

@@ -47,7 +47,7 @@ class Wait:
         StuckProgram
             When interrupted after the program was called stuck; KeyboardInterrupt before.
         """
-        last = next((leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, jax.Array)), None)
+        last: Any = next((leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, jax.Array)), None)
         if last is None or last.is_ready():
             return result
         began = time.perf_counter()

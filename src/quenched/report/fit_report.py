@@ -48,7 +48,8 @@ def fit_report(fit: Fit, title: str = "Fit") -> Document:
 
 
 def _level(fit: Fit) -> Level:
-    return {Trust.BOTH: "good", Trust.MEANS: "caution", Trust.NEITHER: "bad"}[fit.answer.trust]
+    levels: dict[Trust, Level] = {Trust.BOTH: "good", Trust.MEANS: "caution", Trust.NEITHER: "bad"}
+    return levels[fit.answer.trust]
 
 
 def _headline(fit: Fit) -> str:
