@@ -63,8 +63,11 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Fit, print, save, report."""
     from quenched.cli.model import read_model_file
+    from quenched.execute import interrupts_held, obey_interrupts
 
-    file = read_model_file(options.model)
+    with interrupts_held():  # the file may well compile something
+        file = read_model_file(options.model)
+        obey_interrupts()
     result_path = options.out / f"{file.label}.npz"
     _make_folder(options.out)
     model = _continued(file, result_path) if options.resume else file.model
@@ -74,11 +77,10 @@ def run(options: argparse.Namespace) -> int:
     if not fit.history:
         print(f"quenched: {fit.verdict}\nNothing was reached, so nothing was saved.", file=sys.stderr)
         return 1
-    if fit.converged and not options.no_diagnosis:
-        fit.diagnose(progress=not options.quiet)
+    interrupted = fit.status == "interrupted" or not _diagnosed(fit, options)
     _print(fit, options.quiet)
     _keep(fit, file.label, result_path)
-    if fit.status == "interrupted":
+    if interrupted:
         return 130
     return 0 if fit.converged and fit.finite else 1
 
@@ -114,6 +116,16 @@ def _family(options: argparse.Namespace) -> Any:
     if options.family == "blocks":
         return Blocks()
     return options.family or (None if options.resume or options.method == "alternating" else "auto")
+
+
+def _diagnosed(fit: "Fit", options: argparse.Namespace) -> bool:
+    """Diagnose what can be; False if someone did not want to wait for it."""
+    if fit.converged and not options.no_diagnosis:
+        try:
+            fit.diagnose(progress=not options.quiet)
+        except KeyboardInterrupt:
+            return False
+    return True
 
 
 def _continued(file: "ModelFile", path: Path) -> "Model":

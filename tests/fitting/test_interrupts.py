@@ -1,0 +1,200 @@
+"""Ctrl-C as a user presses it: a real signal, in a process that must end well whatever JAX is doing."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import quenched as qd
+from quenched.execute import interrupts_at_once, interrupts_held, obey_interrupts
+
+# A thread presses Ctrl-C once: when a file is there, or when the main thread is in a function of this name.
+PRESSED = """
+import os, pathlib, signal, sys, threading, time, traceback
+
+import jax.numpy as jnp
+import numpy as np
+
+import quenched as qd
+
+
+def inside(name):
+    frame = sys._current_frames().get(threading.main_thread().ident)
+    while frame is not None and frame.f_code.co_name != name:
+        frame = frame.f_back
+    return frame is not None
+
+
+def press(when):
+    while not (pathlib.Path("traced").exists() if when == "compiling" else inside(when)):
+        time.sleep(0.01)
+    time.sleep(0.2)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def log_density(w, data=None):
+    x = w
+    for k in range(3):  # enough to compile for seconds
+        x = jnp.tanh(x + 0.1 * k * jnp.cos(x[::-1])) + w * jnp.exp(-(x**2))
+    pathlib.Path("traced").touch()
+    return -jnp.sum((w - (0.0 if data is None else data)) ** 4) - 0.5 * jnp.sum((x - 1.0) ** 2)
+
+
+threading.Thread(target=press, args=sys.argv[1:2], daemon=True).start()
+start = np.zeros(4)
+try:
+    if sys.argv[2] == "many":
+        data = np.linspace(0.0, 1.0, 3000)[:, None]
+        fit = qd.fit_many(log_density, start, data, draws=512, check=2, progress=False)
+        print("interrupted" if "interrupted" in fit.status else "finished")
+    else:
+        check = 5_000_000 if sys.argv[1] == "check" else 100
+        fit = qd.fit(log_density, start, draws=64, check=check, progress=False)
+        print(fit.status, np.isfinite(fit.bound))
+        if sys.argv[2] == "diagnosed":
+            fit.diagnose(progress=False, replicates=1000)
+except KeyboardInterrupt as error:
+    raised = pathlib.Path(traceback.extract_tb(error.__traceback__)[-1].filename)
+    print("raised by", "us" if "quenched" in raised.parts else raised)
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+"""
+
+
+@pytest.mark.parametrize(
+    ("when", "what", "said"),
+    [
+        ("compiling", "one", "raised by us"),
+        ("check", "one", "interrupted True"),
+        ("drive", "many", "interrupted"),
+        ("draw_error", "diagnosed", "converged True\nraised by us"),
+    ],
+)
+def test_a_signal_is_obeyed_outside_of_jax(when, what, said, tmp_path):
+    (tmp_path / "pressed.py").write_text(PRESSED, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "pressed.py", when, what], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, said), done.stderr[-2000:]
+
+
+def press():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.fixture
+def heard():
+    """A handler of the user's own."""
+    numbers, before = [], signal.signal(signal.SIGINT, lambda number, frame: numbers.append(number))
+    yield numbers
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_signal_waits_for_the_next_piece_of_work():
+    before = signal.getsignal(signal.SIGINT)
+    with interrupts_held():
+        with interrupts_held():
+            press()
+        with pytest.raises(KeyboardInterrupt):
+            obey_interrupts()
+    assert signal.getsignal(signal.SIGINT) is before
+    obey_interrupts()  # nothing is left of it
+
+
+def test_a_second_signal_does_not_wait():
+    with interrupts_held():
+        press()
+        with pytest.raises(KeyboardInterrupt):
+            press()
+        obey_interrupts()
+
+
+def test_a_signal_does_not_wait_for_a_function_on_the_host():
+    with interrupts_held():
+        with pytest.raises(KeyboardInterrupt), interrupts_at_once():
+            press()
+        press()
+        with pytest.raises(KeyboardInterrupt), interrupts_at_once():
+            pytest.fail("it was waiting already")
+
+
+def test_a_result_is_not_lost_to_a_signal_that_came_too_late():
+    with interrupts_held():
+        press()
+    obey_interrupts()
+
+
+def test_another_handler_is_told_of_every_signal(heard):
+    with interrupts_held():
+        press()
+        assert not heard
+    assert heard == [signal.SIGINT]
+    with interrupts_held():
+        press()
+        obey_interrupts()
+        assert len(heard) == 2
+    assert len(heard) == 2
+
+
+def test_only_the_main_thread_has_signals():
+    seen = []
+
+    def other():
+        with interrupts_held():
+            seen.append(signal.getsignal(signal.SIGINT))
+        obey_interrupts()
+
+    before = signal.getsignal(signal.SIGINT)
+    thread = threading.Thread(target=other)
+    with interrupts_held():
+        press()
+        thread.start()
+        thread.join()
+        with pytest.raises(KeyboardInterrupt):  # the other has not taken it
+            obey_interrupts()
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert seen[1] is before
+
+
+def test_a_fit_leaves_the_handler_as_it_was(heard):
+    """Also when its function presses Ctrl-C while JAX traces it: a handler that does nothing stops nothing."""
+    handler = signal.getsignal(signal.SIGINT)
+
+    def log_density(w):
+        press()
+        return -0.5 * (w @ w)
+
+    assert qd.fit(log_density, np.zeros(2), draws=8, progress=False).converged
+    assert heard
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+class Pressed(qd.Joint):
+    """Ctrl-C at the beginning of an ascent."""
+
+    def run(self, *arguments):
+        press()
+        return super().run(*arguments)
+
+
+def test_a_signal_in_an_ascent_keeps_what_was_reached():
+    log_density = lambda w: -jnp.sum(w**4) - jnp.sum(jnp.exp(w))
+    fit = qd.fit(log_density, np.zeros(3), draws=16, check=10, method=Pressed(), progress=False)
+    assert fit.status == "interrupted"
+    assert np.isfinite([fit.bound, fit.check_bound]).all()
+
+
+def test_a_signal_while_jax_traces_is_raised_by_us():
+    def log_density(w):
+        press()
+        return -0.5 * (w @ w)
+
+    with pytest.raises(KeyboardInterrupt) as raised:
+        qd.fit(log_density, np.zeros(2), draws=8, progress=False)
+    assert raised.traceback[-1].path.name == "interrupts.py"
