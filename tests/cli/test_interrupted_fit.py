@@ -70,3 +70,40 @@ def test_a_kill_leaves_the_last_round(second_round, tmp_path):
     fit = qd.load(tmp_path / "out" / "model.npz")
     assert fit.n_rounds == 1
     assert fit.bound > fit.check_bound
+
+
+# Ctrl-C while JAX traces, and so before it compiles; or in the middle of the diagnosis.
+PRESSED = """
+import os
+import signal
+import sys
+
+import jax.numpy as jnp
+import numpy as np
+
+start = np.zeros(2)
+
+
+def log_density(w):
+    {press}
+    return -0.5 * jnp.sum(w**2)
+"""
+
+
+def test_an_interrupt_while_jax_compiles_ends_without_a_traceback(run, write):
+    write("model.py", PRESSED.format(press="os.kill(os.getpid(), signal.SIGINT)"))
+    done = run("fit", "model.py")
+    assert done.returncode == 130
+    assert done.stderr.strip() == "quenched: interrupted before anything was reached"
+
+
+def test_an_interrupted_diagnosis_keeps_the_fit(call, write, tmp_path, monkeypatch):
+    def interrupted(fit, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("quenched.diagnostics.diagnose", interrupted)
+    write("model.py", PRESSED.format(press="pass"))
+    code, printed, _ = call("fit", "model.py")
+    assert code == 130
+    assert "Converged" in printed
+    assert qd.load(tmp_path / "out" / "model.npz").converged

@@ -1,5 +1,6 @@
 """Fits in the formats of other libraries."""
 
 from quenched.export.arviz import to_arviz
+from quenched.export.mcmc import NutsStart, nuts_start
 
-__all__ = ["to_arviz"]
+__all__ = ["NutsStart", "nuts_start", "to_arviz"]
