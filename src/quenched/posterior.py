@@ -3,9 +3,10 @@
 Everything here is computed in double precision, whatever JAX is set to where it is asked for.
 """
 
+from collections.abc import Callable
 from functools import cached_property, partial
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -140,3 +141,31 @@ def _moments(space: Space, members: Member, draws: Any) -> tuple[Parameters, Par
         return pick(mean, jnp.mean), pick(sd, jnp.std)
 
     return jax.lax.map(moments, members, batch_size=_AT_A_TIME)
+
+
+class Derived(NamedTuple):
+    """A function of the parameters under a posterior; each shaped like the function's value."""
+
+    mean: Any
+    mean_error: Any  # due to the samples
+    sd: Any
+    lower: Any  # 5 %
+    median: Any
+    upper: Any  # 95 %
+
+
+def derived(function: Callable[[Parameters], Any], samples: Parameters) -> Derived:
+    """Moments and quantiles of a function over samples with a leading axis."""
+    with jax.enable_x64(True):
+        values = jax.tree.map(np.asarray, jax.jit(jax.vmap(lambda parameters: function(parameters)))(samples))
+    n = len(jax.tree.leaves(samples)[0])
+    over = lambda take: jax.tree.map(take, values)
+    quantile = lambda level: over(lambda value: np.quantile(value, level, axis=0))
+    return Derived(
+        over(lambda value: value.mean(axis=0)),
+        over(lambda value: value.std(axis=0, ddof=1) / np.sqrt(n)),
+        over(lambda value: value.std(axis=0, ddof=1)),
+        quantile(0.05),
+        quantile(0.5),
+        quantile(0.95),
+    )

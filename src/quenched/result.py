@@ -1,5 +1,6 @@
 """`Fit`: the one result of every method, in NumPy arrays of double precision."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -8,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from quenched.draws import Draws
+from quenched.numbers import whole_number
 from quenched.outcome import History, Optimum, Status
-from quenched.posterior import Posterior, natural_moments, to_natural
+from quenched.posterior import Derived, Posterior, derived, natural_moments, to_natural
 from quenched.problem import Problem
 from quenched.targets import Hyper
 from quenched.transforms import Parameters, Space
@@ -241,6 +243,30 @@ class Fit:
     def sample(self, n: int, seed: int = 0) -> Parameters:
         """Samples in natural units: a pytree like `start` with a leading axis of length n."""
         return to_natural(self.space, self.posterior.sample(n, seed))
+
+    def of(self, function: Callable[[Parameters], Any], n: int = 4000, seed: int = 0) -> Derived:
+        """Mean, sd and quantiles of any function of the parameters, under the fitted posterior.
+
+        Parameters
+        ----------
+        function
+            In JAX, of the parameters in natural units; returns a number, an array or a pytree of them.
+        n
+            Samples by which they are taken.
+        seed
+            Of the samples.
+        """
+        return derived(function, self.sample(whole_number("n", n, 100), seed))
+
+    def table(self):
+        """The summary as a pandas DataFrame: one row per number, with means, sds, quantiles and errors."""
+        return self.summary().to_frame()
+
+    def nuts_start(self):
+        """Where a Markov chain may begin, and the mass matrix to begin with (see `quenched.export.nuts_start`)."""
+        from quenched.export import nuts_start
+
+        return nuts_start(self)
 
     def resample(self, n: int, seed: int = 0) -> Parameters:
         """Samples moved from the fitted posterior to the target by Pareto-smoothed importance resampling."""

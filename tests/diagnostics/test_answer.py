@@ -191,3 +191,20 @@ def test_auto_gives_the_gaussian_back_where_a_warp_does_not_pay():
     assert one.check_bound == other.check_bound
     assert one.history[-1] == other.history[-1]
     assert "warped posterior is no better" in one.verdict
+
+
+def test_derived_quantities_have_moments_and_quantiles():
+    problem = problems.gaussian(3, 10.0)
+    one = problem.fit()
+    total = one.of(lambda w: {"sum": jnp.sum(w), "twice": 2.0 * w})
+    exact = np.sqrt(problem.covariance.sum())
+    assert abs(total.mean["sum"] - problem.mean.sum()) < 5.0 * total.mean_error["sum"]
+    assert total.sd["sum"] == pytest.approx(exact, rel=0.06)
+    assert total.upper["sum"] - total.lower["sum"] == pytest.approx(2 * 1.645 * exact, rel=0.1)
+    assert total.median["twice"].shape == (3,)
+
+
+def test_the_table_is_a_data_frame():
+    frame = fitted("logistic").table()
+    assert len(frame) == 8
+    assert {"name", "mean", "sd", "5%", "95%"} <= {*frame.columns, frame.index.name}
