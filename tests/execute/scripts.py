@@ -12,7 +12,7 @@ def evaluate_often(times: int) -> None:
     points = 0.3 * np.random.default_rng(0).standard_normal((32, 3))
     with jax.enable_x64(True):
         for name in FACTORISED:
-            programs = trace(log_density(name, 20))
+            programs = trace(log_density(name, 50))
             for _ in range(times):
                 found = programs.evaluate(points, np.ones(32), None, np.zeros(0))
             print("returned" if np.isfinite(found.gradients).all() else name)

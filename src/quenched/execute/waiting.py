@@ -134,6 +134,7 @@ def _leave() -> None:
         if not any(stuck for _, stuck in _left):
             for returned, _ in _left:
                 returned.acquire()
+                time.sleep(0.2)  # the thread of a callback has still to let go of Python
             return
     except KeyboardInterrupt:
         pass
