@@ -275,7 +275,10 @@ def test_the_number_of_draws_that_is_named_works(kind):
         ({"famly": "full"}, "famly: fit has no such option; did you mean family?"),
         ({"max_draw": 10}, "max_draw: fit has no such option; did you mean max_draws?"),
         ({"zzz": 1}, "zzz: fit has no such option; the options are .*family.*seed"),
-        ({"family": "fulll"}, "family='fulll' is not known; use 'full', 'diagonal', 'warped' or quenched.Blocks"),
+        (
+            {"family": "fulll"},
+            "family='fulll' is not known; use 'auto', 'full', 'diagonal', 'warped' or quenched.Blocks",
+        ),
         ({"family": 3}, "family=3 is not known"),
         ({"family": qd.Blocks([1, 2])}, r"Blocks\(sizes=\[1, 2\]\) covers 3 coordinates, but the parameters have 2"),
         ({"method": "joint"}, r"method='joint' is not a method; use quenched.Joint\(\) or quenched.Alternating\(\)"),
@@ -402,7 +405,7 @@ def test_a_file_of_another_format(tmp_path):
         qd.load(path)
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", '{"format": 2}', "3"])
+@pytest.mark.parametrize("text", ["[]", "{}", '{"format": 3}', "3"])
 def test_a_file_that_is_json_but_no_fit(text, tmp_path):
     path = tmp_path / "fit.npz"
     np.savez(path, **{"fit.json": np.array(text)})

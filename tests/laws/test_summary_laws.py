@@ -67,7 +67,9 @@ def test_the_summary_is_the_same_twice():
 
 
 def table_of(fit):
+    """Between the answer, which comes first, and the facts."""
     lines = str(fit).splitlines()
+    lines = lines[lines.index("") + 1 :]
     return lines[1 : lines.index("")]
 
 

@@ -33,7 +33,7 @@ def test_gaussian_noise_agrees_with_the_closed_form(rows, monkeypatch):
     def poor_start(noise, data, n_components):
         return sweep(noise, data, guess, infer(noise, data, guess, n_sweeps=1), 1)
 
-    monkeypatch.setattr(raising, "start", poor_start)
+    monkeypatch.setattr(raising, "first_guess", poor_start)
     ours = CauchyPPCA(2, noise="gaussian", tol=1e-4, max_iter=1000).fit(rows.clean)
     exact = PPCA(2).fit(rows.clean)
     assert ours.n_iter_ > 10
@@ -89,7 +89,7 @@ def test_of_two_modes_the_better_one_is_found(side):
     An ascent that begins at the prior mean without the spread of the prior ends at the wrong one.
     """
     row = side * np.array([2.0, 2.02, 1.98, 2.01, 1.99, -1.5, -1.49, -1.51, -1.5])
-    found = project(cauchy, row[None], Parameters(np.ones((9, 1)), np.zeros(9), 0.1), qd.matched(16, 1).points)
+    found = project(cauchy, row[None], Parameters(np.ones((9, 1)), np.zeros(9), 0.1), qd.matched(16, 1))
     grid = np.linspace(-4.0, 4.0, 801)
     log_joint = -np.sum(np.log1p(((row - grid[:, None]) / 0.1) ** 2), axis=1) - 0.5 * grid**2
     assert found.means[0, 0] == pytest.approx(grid[np.argmax(log_joint)], abs=0.05)

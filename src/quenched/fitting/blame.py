@@ -82,7 +82,8 @@ def blame_region(problem: Problem, posterior: Posterior, hyper: Hyper, outside: 
     """
     names = problem.space.coordinate_names()
     if len(outside):
-        depth = np.abs(outside - posterior.mean) / np.sqrt(posterior.variance)
+        with np.errstate(invalid="ignore"):  # a fit that has run away has no such numbers
+            depth = np.nan_to_num(np.abs(outside - posterior.mean) / np.sqrt(posterior.variance))
         guilty = [names[i] for i in np.argsort(-np.median(depth, axis=0))[:2]]
         low, high = outside.min(axis=0), outside.max(axis=0)
         first = int(np.argmax(np.median(depth, axis=0)))

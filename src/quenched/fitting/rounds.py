@@ -302,10 +302,8 @@ class Run:
         for n_draws in () if self.driver.stuck else np.unique(reached.n_draws[index]):
             group = index[reached.n_draws[index] == n_draws]
             usual, grows = 5 * int(n_draws), 2 * n_draws <= settings.max_draws
-            # Weights need some hundreds, which cost no gradient; no more of them than the fit itself has cost.
-            least = 0
-            if weighed and self.batch.problem.programs is not None:
-                least = int(np.clip(self.costs.gradients[group].min(), *_WEIGHED))
+            # Weights need some hundreds, which cost no gradient.
+            least = int(np.clip(10 * n_draws, *_WEIGHED)) if weighed else 0
 
             def decided(places, check_bound, error, n):
                 enough = n >= usual and not grows  # noqa: B023
