@@ -13,7 +13,7 @@ from jax.scipy.stats import t
 import problems
 import quenched as qd
 import registry
-from quenched.trust import RULES, Facts, Trust
+from quenched.trust import RULES, Facts, Trust, gains
 from quenched.weights import weigh_ratios
 
 LOGISTIC = problems.logistic_problem(8, 60)
@@ -184,15 +184,13 @@ def test_auto_takes_the_warped_family_where_it_pays():
     assert plain.n_evaluations == fitted("logistic").n_evaluations
 
 
-def test_auto_gives_the_gaussian_back_where_a_warp_does_not_pay():
-    """Two correlated parameters with heavy tails: no warp has those."""
-    heavy = lambda w: jnp.sum(t.logpdf(w, 2.1))
-    one = fit(heavy, 6, family="auto", max_draws=1024)
-    other = fit(heavy, 6, max_draws=1024)
-    assert one.settings["family"] == "full"
-    assert one.check_bound == other.check_bound
-    assert one.history[-1] == other.history[-1]
-    assert "warped posterior is no better" in one.verdict
+def test_a_gain_must_be_clear():
+    """On the same draws: a rise that its own noise explains is none."""
+    ratios = np.random.default_rng(0).standard_normal(1000)
+    assert not gains(ratios, ratios)
+    assert gains(ratios + 0.1, ratios)
+    assert not gains(ratios + 0.01 + np.random.default_rng(1).standard_normal(1000), ratios)
+    assert not gains(ratios[:1], ratios)
 
 
 def test_derived_quantities_have_moments_and_quantiles():
