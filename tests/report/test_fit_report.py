@@ -55,11 +55,10 @@ def test_the_verdict_comes_first():
 @pytest.mark.parametrize(
     ("options", "level", "heading"),
     [
-        ({}, "good", "Converged, and the draws suffice"),
-        ({"rounds": (Round(64, -30.0, -31.0, 0.01, 1),)}, "caution", "Converged, but with few draws"),
-        ({"rounds": (Round(64, -30.0, -90.0, 0.01, 1),)}, "bad", "Overfitting to the draws"),
-        ({"status": Status.MAX_SECONDS}, "caution", "Not converged"),
-        ({"status": Status.INTERRUPTED}, "caution", "Not converged"),
+        ({}, "good", "Trust means and sds"),
+        ({"rounds": (Round(64, -30.0, -90.0, 0.01, 1),)}, "bad", "Trust neither means nor sds"),
+        ({"status": Status.MAX_SECONDS}, "bad", "Not converged"),
+        ({"status": Status.INTERRUPTED}, "bad", "Not converged"),
         ({"status": Status.NO_ASCENT}, "bad", "The fit failed"),
         ({"status": Status.NOT_FINITE, "rounds": ()}, "bad", "The fit failed"),
     ],
