@@ -219,7 +219,7 @@ class Fit:
             return f"Overfitting to the draws: {where}. Use more draws (now {self.n_draws}) or matched ones."
         if self.draws_suffice:
             return f"The draws suffice: {where}, within the tolerance of {tolerance:.2g} nats{self._drift_in_words()}."
-        if abs(self.gap) > tolerance + 2.0 * error or (self.drift is not None and self.drift.clear):
+        if self.gap > tolerance + 2.0 * error or (self.drift is not None and self.drift.clear):
             return (
                 f"The draws are too few for the tolerance of {tolerance:.2g} nats: {where}{self._drift_in_words()}; "
                 f"use more draws (now {self.n_draws})."
