@@ -27,7 +27,7 @@ from quenched.trust import (
     drift,
     reweight,
 )
-from quenched.weights import BAD, Weights, weigh_ratios
+from quenched.weights import BAD, Weighed, Weights, weigh_ratios
 
 if TYPE_CHECKING:
     from quenched.diagnostics import Diagnosis
@@ -63,7 +63,7 @@ def require_origin(fit: "Fit") -> Origin:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Fit(Weighed):
     """A Gaussian posterior, a bound on the log evidence, and how far to trust them."""
 
     posterior: Posterior
@@ -125,24 +125,9 @@ class Fit:
         return self._natural_moments[1]
 
     @cached_property
-    def weights(self) -> Weights:
+    def weights(self) -> Weights:  # pyright: ignore
         """Importance weights of the check draws, from the posterior to the target."""
         return weigh_ratios(self.log_ratios)
-
-    @property
-    def khat(self) -> float:
-        """Pareto k-hat of the weights: the posterior is close to the target below 0.5, and too far above 0.7."""
-        return self.weights.khat
-
-    @property
-    def evidence(self) -> float:
-        """Log evidence by importance sampling on the check draws, in nats."""
-        return self.weights.evidence
-
-    @property
-    def evidence_error(self) -> float:
-        """Its standard error; infinite where k-hat is above 0.7, since the weights cannot tell there."""
-        return self.weights.evidence_error
 
     @cached_property
     def _check_draws(self) -> np.ndarray:

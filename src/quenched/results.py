@@ -197,8 +197,7 @@ class Fits:
         for name in ("bound", "check_bound", "check_error", "gap", "n_draws", "n_evaluations"):
             columns[name] = getattr(self, name)
         for leaf, mean, sd in zip(self.space.leaves, jax.tree.leaves(self.mean), jax.tree.leaves(self.sd), strict=True):
-            for index in np.ndindex(leaf.shape):
-                name = leaf.name + (f"[{','.join(map(str, index))}]" if index else "")
+            for name, index in leaf.entries(leaf.shape):
                 columns[f"{name}.mean"], columns[f"{name}.sd"] = mean[:, *index], sd[:, *index]
         return columns
 

@@ -57,8 +57,7 @@ def rows_of(fit: "Fit", diagnosis: "Diagnosis | None" = None) -> list[dict[str, 
     table = []
     for position, leaf in enumerate(fit.space.leaves):
         numbers = {column: np.asarray(values[position]) for column, values in leaves.items()}
-        for index in np.ndindex(leaf.shape):
-            name = leaf.name + (f"[{','.join(map(str, index))}]" if index else "")
+        for name, index in leaf.entries(leaf.shape):
             table.append({"name": name, **{column: float(array[index]) for column, array in numbers.items()}})
     return table
 

@@ -20,6 +20,7 @@ from quenched.weights import BAD, GOOD, Weights
 if TYPE_CHECKING:
     from quenched.result import Fit
 
+DRAWS_MATTER = "draws matter"  # the rule that more draws would mend
 NAN_FURTHER_OUT = "The log density is NaN"  # how a remark on it begins
 _SHIFT, _RATIO = 0.1, 0.15  # of a mean in sds, and of an sd relative to itself, that weights may change
 _FEW_RATIOS = 100  # with fewer nothing can be said of a tail
@@ -45,6 +46,7 @@ class Answer(NamedTuple):
 
     trust: Trust
     why: str
+    rule: str  # by which it was judged
 
     def __str__(self) -> str:
         return f"{self.trust.words}: {self.why}."
@@ -71,7 +73,7 @@ class Rule(NamedTuple):
 def answer(facts: Facts) -> Answer:
     """The first rule that holds."""
     rule = next(rule for rule in RULES if rule.holds(facts))
-    return Answer(rule.trust, rule.says(facts))
+    return Answer(rule.trust, rule.says(facts), rule.name)
 
 
 class Reweighted(NamedTuple):
@@ -268,7 +270,7 @@ RULES = (
         lambda facts: "the log density is NaN further out than any check draw came",
     ),
     Rule("sds differ", Trust.MEANS, lambda facts: bool(facts.departures), lambda facts: _some(facts.departures)),
-    Rule("draws matter", Trust.MEANS, lambda facts: facts.drift is not None and facts.drift.clear, _of_drift),
+    Rule(DRAWS_MATTER, Trust.MEANS, lambda facts: facts.drift is not None and facts.drift.clear, _of_drift),
     Rule(
         "family nearly fits",
         Trust.MEANS,

@@ -30,6 +30,27 @@ class Weights(NamedTuple):
         return float(1.0 / np.sum(self.weights**2)) / len(self.weights)
 
 
+class Weighed:
+    """What is asked of whoever has `weights`: a fit by its check draws, a diagnosis by its samples."""
+
+    weights: Weights
+
+    @property
+    def khat(self) -> float:
+        """Pareto k-hat of the weights: the posterior is close to the target below 0.5, and too far above 0.7."""
+        return self.weights.khat
+
+    @property
+    def evidence(self) -> float:
+        """Log evidence by importance sampling, in nats."""
+        return self.weights.evidence
+
+    @property
+    def evidence_error(self) -> float:
+        """Its standard error; infinite where k-hat is above 0.7, since the weights cannot tell there."""
+        return self.weights.evidence_error
+
+
 def weigh_ratios(log_ratios: np.ndarray) -> Weights:
     """Smooth the weights of samples with these log ratios log p − log q."""
     ratios = np.asarray(log_ratios, dtype=np.float64)

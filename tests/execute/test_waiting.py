@@ -97,13 +97,13 @@ try:
     Wait("the stuck one")(held_up_by(event, begun)())
 except KeyboardInterrupt as stop:
     print(type(stop).__name__)
-print(float(Wait("another")(slow(jnp.zeros((200, 200))))[0, 0]))
+if not stuck:  # JAX runs the programs of a thread one after the other
+    print(float(Wait("another")(slow(jnp.zeros((200, 200))))[0, 0]))
 """
 
 
 @pytest.mark.parametrize(("case", "raised", "code"), [("stuck", "StuckProgram", 1), ("slow", "KeyboardInterrupt", 0)])
 def test_an_interrupt_is_answered_and_the_process_ends(case, raised, code, request):
-    """Another program still runs meanwhile."""
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, case],
         cwd=request.path.parent,
@@ -111,6 +111,6 @@ def test_an_interrupt_is_answered_and_the_process_ends(case, raised, code, reque
         capture_output=True,
         text=True,
     )
-    assert done.stdout.split() == [raised, "0.0"], done.stderr
+    assert done.stdout.split() == [raised, *(["0.0"] if case == "slow" else [])], done.stderr
     assert done.returncode == code, done.stderr
     assert ("probably stuck" in done.stderr) == (case == "stuck")

@@ -19,7 +19,6 @@ def test_a_scale_that_has_become_negative_is_named():
     said = remark([1.7, -0.089, -1.0, 1.0, 1.0, 1.0])
     assert said.startswith("sigma began at 0.1 and ended at -0.089 ± 0.02. ")
     assert "give a transform (positive" in said
-    assert "tau began at -1 and ended at 0.5" in remark([1.7, 0.1, 0.5, 1.0, 1.0, 1.0])
 
 
 @pytest.mark.parametrize(
@@ -28,6 +27,7 @@ def test_a_scale_that_has_become_negative_is_named():
         ([1.7, 0.089, -1.0, 1.0, 1.0, 1.0], 0.02, None),
         ([1.7, -0.05, -1.0, 1.0, 1.0, 1.0], 0.02, None),  # zero is within reach
         ([1.7, -2.4, -1.0, 1.0, 1.0, 1.0], 0.02, {"sigma": qd.positive}),  # a logarithm
+        ([1.7, 0.1, 0.5, 1.0, 1.0, 1.0], 0.02, None),  # no scale begins below zero
         ([np.nan] * 6, 0.02, None),
     ],
 )
@@ -36,7 +36,7 @@ def test_where_there_is_nothing_to_remark(mean, sd, transforms):
 
 
 def test_of_many_a_few_are_named():
-    said = remark([-1.0, -1.0, 1.0, -1.0, -1.0, 1.0])
+    said = remark([-1.0, -1.0, 1.0, -1.0, -1.0, -1.0])
     assert said.count("began at") == 3
     assert "; 2 more changed their sign. " in said
-    assert "w[" not in said
+    assert "w[1]" not in said

@@ -17,6 +17,7 @@ from scipy import stats
 
 import quenched as qd
 import registry
+from quenched.draws import Purpose, generator
 
 START = {"v": 0.0, "w": np.array([1e8, -1e8])}
 OPTIONS = {"draws": 16, "progress": False}
@@ -46,7 +47,7 @@ def assert_true(fit, data):
     np.testing.assert_allclose(np.append(fit.sd["v"], fit.sd["w"]), wide, rtol=1e-3)
     np.testing.assert_allclose((fit.posterior.mean - exact) / wide, 0.0, atol=1e-3)
     np.testing.assert_allclose(fit.covariance / np.outer(wide, wide), np.eye(3), atol=2e-3)
-    z = np.random.default_rng(5).standard_normal((7, 3))
+    z = generator(5, Purpose.SAMPLES).standard_normal((7, 3))
     np.testing.assert_allclose(away(fit.sample(7, seed=5), data), z, atol=1e-2)
     points = exact + wide * z
     expected = stats.norm.logpdf(z).sum(axis=1) - np.log(wide).sum()

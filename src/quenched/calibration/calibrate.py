@@ -204,12 +204,7 @@ def _ranked(parameters: Any, fits: Fits, good: np.ndarray, n_samples: int, seed:
             true = [np.asarray(leaf)[places] for leaf in jax.tree.leaves(parameters)]
             ranks = [rank_of(t, np.asarray(s)).reshape(len(places), -1) for t, s in zip(true, samples, strict=True)]
             columns.append(np.concatenate(ranks, axis=1))
-    names = [
-        leaf.name + (f"[{','.join(map(str, index))}]" if index else "")
-        for leaf in fits.space.leaves
-        for index in np.ndindex(leaf.shape)
-    ]
-    return names, np.concatenate(columns)
+    return fits.space.names(), np.concatenate(columns)
 
 
 @jax.jit

@@ -24,14 +24,14 @@ from quenched.objective import Objective
 from quenched.result import Fit, require_origin
 from quenched.transforms import Parameters
 from quenched.trust import Answer, Departure, Reweighted, departures, reweight
-from quenched.weights import Weights
+from quenched.weights import Weighed, Weights
 
 _REPLICATES = 8
 _SAMPLES = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class Diagnosis:
+class Diagnosis(Weighed):
     """How far to trust a fit.
 
     Attributes
@@ -85,21 +85,6 @@ class Diagnosis:
     seconds: float
 
     @property
-    def khat(self) -> float:
-        """Pareto k-hat of the importance weights: the posterior is close to the target below 0.5, too far above 0.7."""
-        return self.weights.khat
-
-    @property
-    def evidence(self) -> float:
-        """Log evidence by importance sampling, in nats."""
-        return self.weights.evidence
-
-    @property
-    def evidence_error(self) -> float:
-        """Its standard error; infinite where k-hat is above 0.7, since the weights cannot tell there."""
-        return self.weights.evidence_error
-
-    @property
     def effective_share(self) -> float:
         """How many of the samples the importance weights keep, between 0 and 1."""
         return self.weights.share
@@ -121,7 +106,7 @@ class Diagnosis:
 
         return float(stdtrit(self.n_replicates - 1, 0.975))
 
-    @property
+    @cached_property
     def answer(self) -> Answer:
         """What of the posterior to trust, and why."""
         from quenched.diagnostics.verdict import trusted

@@ -7,7 +7,7 @@ import numpy as np
 
 from quenched.summary import rows_of
 from quenched.transforms import positive
-from quenched.trust import Answer, Drift, Facts, Trust, answer
+from quenched.trust import DRAWS_MATTER, Answer, Drift, Facts, Trust, answer
 from quenched.weights import BAD
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ class Finding(NamedTuple):
 
 def verdict(diagnosis: "Diagnosis") -> str:
     """The answer, every finding that holds, and the first piece of advice."""
-    judged, found, fit = trusted(diagnosis), findings(diagnosis), diagnosis.fit
+    judged, found, fit = diagnosis.answer, findings(diagnosis), diagnosis.fit
     advice = next((text for text in (finding.advises(diagnosis) for finding in found) if text), "")
     if not advice:
-        advice = "Use it as it is." if judged.trust is Trust.BOTH else by_trust(diagnosis, judged)
+        advice = "Use it as it is." if judged.trust is Trust.BOTH else advice_on(diagnosis)
     said = [str(judged), fit.message, *(finding.says(diagnosis) for finding in found), *fit.remarks, advice]
     return " ".join(text for text in said if text)
 
@@ -47,16 +47,21 @@ def trusted(diagnosis: "Diagnosis") -> Answer:
     return answer(Facts(diagnosis.fit, diagnosis.weights, diagnosis.departures, drift))
 
 
-def by_trust(d: "Diagnosis", judged: Answer) -> str:
-    """What to do where no finding says it."""
+def advice_on(d: "Diagnosis") -> str:
+    """What to do about an answer that is not to be trusted altogether."""
+    if d.answer.rule == DRAWS_MATTER:
+        return _more_draws(d)
     warp = d.fit.settings["family"] != "warped"
     if d.weights.khat <= BAD and d.weights.share > _ENOUGH_KEPT:
-        return "PSIS samples, fit.resample(n), are nearer to the target" + (
-            ', and so may be family="warped".' if warp else "."
-        )
+        nearer = "PSIS samples, fit.resample(n), are nearer to the target"
+        return f'{nearer}, and so may be family="warped".' if warp else f"{nearer}."
     if warp:
         return 'Try family="warped"; if that does not reach it, reparametrise (for a funnel: non-centred) or use MCMC.'
     return "Reparametrise the model (for a funnel: non-centred), or check a few parameters by MCMC."
+
+
+def _more_draws(d: "Diagnosis") -> str:
+    return f"Use more draws (now {d.fit.n_draws}): draws={4 * d.fit.n_draws}."
 
 
 def findings(diagnosis: "Diagnosis") -> list[Finding]:
@@ -110,10 +115,6 @@ def _draws_matter(d: "Diagnosis") -> bool:
     return _at_top(d) and not worst_error(d, "mean")[0] <= _DRAWS_MATTER
 
 
-def _by_samples_or_warping(d: "Diagnosis") -> str:
-    return by_trust(d, trusted(d)) if trusted(d).trust is not Trust.BOTH else ""
-
-
 def _resume(d: "Diagnosis") -> str:
     origin = d.fit.origin
     given = origin is not None and origin.problem.data is not None and origin.problem.target.data is None
@@ -156,7 +157,7 @@ FINDINGS = (
         "draws matter",
         _draws_matter,
         lambda d: f"{_of_draws(d)}: they are too few.",
-        lambda d: f"Use more draws (now {d.fit.n_draws}): draws={4 * d.fit.n_draws}.",
+        _more_draws,
     ),
     Finding(
         "draws suffice",
@@ -177,6 +178,6 @@ FINDINGS = (
         "skewed",
         lambda d: bool(_skewed(d)),
         lambda d: f"The target is skewed in {_some(_skewed(d))}.",
-        _by_samples_or_warping,
+        lambda d: "" if d.answer.trust is Trust.BOTH else advice_on(d),
     ),
 )

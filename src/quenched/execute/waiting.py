@@ -67,7 +67,7 @@ class Wait:
                 warnings.warn(self._message(time.perf_counter() - began), RuntimeWarning, stacklevel=4)
                 returned.acquire()
         except BaseException as stop:
-            _left.append((returned, told))
+            _leave_behind(returned, told)
             if told and isinstance(stop, KeyboardInterrupt):
                 raise StuckProgram from stop
             raise
@@ -127,7 +127,13 @@ def _in_background(result: jax.Array) -> threading.Lock:
 _left: list[tuple[threading.Lock, bool]] = []  # programs that nobody waits for any more, and whether they seemed stuck
 
 
-@atexit.register
+def _leave_behind(returned: threading.Lock, stuck: bool) -> None:
+    if not _left:
+        # Only now, so that it comes before whatever other libraries wait for when Python ends.
+        atexit.register(_leave)
+    _left.append((returned, stuck))
+
+
 def _leave() -> None:
     """Let interrupted programs return before JAX takes its threads down; end at once where one never will."""
     try:

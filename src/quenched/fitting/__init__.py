@@ -1,7 +1,8 @@
 """Fit a posterior: one engine for one fit or many."""
 
 from quenched.fitting.ascent import Ascent, Limits, ascend
-from quenched.fitting.fit import Asked, assess, fit, fit_from, fit_many, ready, told
+from quenched.fitting.asked import Asked, ready, told
+from quenched.fitting.fit import assess, fit, fit_from, fit_many
 from quenched.fitting.method import Alternating, Joint, Method
 from quenched.fitting.newton import Expander, Mode, Search
 from quenched.fitting.options import with_hints

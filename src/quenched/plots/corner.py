@@ -72,8 +72,7 @@ def plot_corner(
 def _columns_of(fit: Fit) -> dict[str, np.ndarray]:
     columns = {}
     for leaf, values in zip(fit.space.leaves, jax.tree.leaves(fit.sample(_SAMPLES)), strict=True):
-        for index in np.ndindex(leaf.shape):
-            name = leaf.name + (f"[{','.join(map(str, index))}]" if index else "")
+        for name, index in leaf.entries(leaf.shape):
             columns[name] = values[(slice(None), *index)]
     return columns
 

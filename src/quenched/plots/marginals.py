@@ -82,8 +82,7 @@ def _panels(fit: Fit) -> list[_Panel]:
     for leaf, values in zip(fit.space.leaves, jax.tree.leaves(_spread(fit)), strict=True):
         size = values[0].size
         if one_each or size == 1:
-            for index in np.ndindex(leaf.shape):
-                name = leaf.name + (f"[{','.join(map(str, index))}]" if index else "")
+            for name, index in leaf.entries(leaf.shape):
                 panels.append(_Panel(name, values[(slice(None), *index)]))
         elif size:
             shape = " × ".join(map(str, leaf.shape))

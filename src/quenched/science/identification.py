@@ -61,7 +61,6 @@ def identify_fit(fit: Fit) -> dict[str, Judgement]:
     for leaf, values in zip(fit.space.leaves, jax.tree.leaves(natural), strict=True):
         if not isinstance(leaf.transform, Interval):
             continue
-        for index in np.ndindex(leaf.shape):
-            name = leaf.name + (f"[{','.join(map(str, index))}]" if index else "")
+        for name, index in leaf.entries(leaf.shape):
             found[name] = identify(values[(slice(None), *index)], leaf.transform.lower, leaf.transform.upper)
     return found

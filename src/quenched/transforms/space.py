@@ -1,6 +1,6 @@
 """The space of a problem's parameters: names, shapes, and the way to one vector on the real line and back."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -27,6 +27,11 @@ class Leaf(eqx.Module):
     @property
     def real_shape(self) -> tuple[int, ...]:
         return self.transform.real_shape(self.shape)
+
+    def entries(self, shape: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Name and index of every number of an array of this shape, in natural units or on the real line."""
+        for index in np.ndindex(shape):
+            yield self.name + (f"[{','.join(map(str, index))}]" if index else ""), index
 
 
 class Space(eqx.Module):
@@ -78,19 +83,11 @@ class Space(eqx.Module):
 
     def names(self) -> list[str]:
         """A name for every number in natural units: `tau`, `theta[3]`, `w[2,0]`."""
-        return [
-            leaf.name + (f"[{','.join(map(str, index))}]" if index else "")
-            for leaf in self.leaves
-            for index in np.ndindex(leaf.shape)
-        ]
+        return [name for leaf in self.leaves for name, _ in leaf.entries(leaf.shape)]
 
     def coordinate_names(self) -> list[str]:
-        """A name for every coordinate of the real-line vector: `tau`, `theta[3]`, `w[2,0]`."""
-        names = []
-        for leaf in self.leaves:
-            for index in np.ndindex(leaf.real_shape):
-                names.append(leaf.name + (f"[{','.join(map(str, index))}]" if index else ""))
-        return names
+        """A name for every coordinate of the real-line vector, likewise."""
+        return [name for leaf in self.leaves for name, _ in leaf.entries(leaf.real_shape)]
 
 
 def describe_space(start: Parameters, transforms: object = None) -> tuple[Space, np.ndarray]:

@@ -1,0 +1,131 @@
+"""What a fit was asked for, from options as a user gives them to a run: everything is read before anything is computed."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from quenched.execute import Here
+from quenched.fitting import options
+from quenched.fitting.method import Joint
+from quenched.fitting.progress import Watcher
+from quenched.fitting.rounds import Run
+from quenched.fitting.settings import Settings
+from quenched.fitting.threads import quiet_blas
+from quenched.numbers import positive_number, whole_number
+from quenched.outcome import Status
+from quenched.problem import Batch, Rows, make_batch, make_problem
+from quenched.result import Fit, FitError
+from quenched.targets import Model
+from quenched.transforms import Space
+
+_JOINT = Joint()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of a fit as a user gives them; `run` reads them."""
+
+    family: Any = "full"
+    draws: Any = None
+    method: Any = _JOINT
+    seed: Any = 0
+    max_draws: Any = None
+    tolerance: Any = None
+    starts: Any = 1
+    check: Any = None
+    memory: Any = None
+    checkpoint: Any = None
+    grows: bool = True
+    polishes: bool = True  # a fit that is resumed
+    called: str | None = None  # what the settings call the method
+
+    def run(
+        self,
+        model: Model,
+        space: Space,
+        points: np.ndarray,
+        watch: Watcher,
+        *,
+        rows: Rows | None = None,
+        resumed: Any = None,
+    ) -> Run:
+        """A run of these options: everything is read before anything is computed."""
+        family, method = options.read_family(self.family), options.read_method(self.method)
+        seed = whole_number("seed", self.seed, 0)
+        memory = None if self.memory is None else whole_number("memory", self.memory, 1)
+        coupled, form = family.coupled_coordinates(space.sizes), model.target.make_form(space.dim)
+        default = family.first_draws(space.sizes)
+        if resumed is not None:
+            least = 2 * coupled if family.affine else default
+            default = max(least, resumed.n_draws + resumed.n_draws % 2)
+        if self.draws is None:
+            default = options.first_draws(self.max_draws, family, space.sizes, default)
+        first = options.read_draws(self.draws, family, form, space.sizes, seed, default)
+        if options.unseen_directions(first, family, space.sizes):
+            warnings.warn(
+                f"draws: {first.n} draws do not span the {coupled} coupled coordinates; the posterior stays at the "
+                "prior in the directions that no draw sees.",
+                stacklevel=4,
+            )
+        most = options.read_max_draws(self.max_draws, coupled, first.n if resumed is None else 2 * first.n)
+        settings = Settings(
+            family=family,
+            method=method,
+            draws=first,
+            seed=seed,
+            tolerance=options.read_tolerance(self.tolerance, space.dim),
+            max_draws=_within_memory(most, first.n, space.dim, coupled, memory)
+            if self.draws is None and self.grows
+            else first.n,
+            starts=whole_number("starts", self.starts, 1),
+            n_check=None if self.check is None else whole_number("check", self.check, 2),
+            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+            called=self.called,
+        )
+        if rows is None:
+            left = None if memory is None else memory - _working_bytes(first.n, space.dim, coupled)
+            batch = Batch(make_problem(model.target, space, model.data, model.hyper, Here(left)), None, 1)
+            return Run(settings, batch, points[None], watch, polishes=self.polishes and resumed is not None)
+        n = len(jax.tree.leaves(rows.own)[0])
+        batch = make_batch(model.target, space, rows, model.hyper, n, Here(memory))
+        return Run(settings, batch, points if points.ndim == 2 else np.repeat(points[None], n, axis=0), watch)
+
+
+@contextmanager
+def ready(model: Model, progress: bool, max_seconds: Any, *, many: bool = False) -> Iterator[Watcher]:
+    """The scope of a fit: double precision, quiet BLAS, a watch; with the inputs checked."""
+    if max_seconds is not None:
+        max_seconds = positive_number("max_seconds", max_seconds)
+    if not many:
+        options.check_data(model.target.data if model.data is None else model.data)
+    options.check_hyper(model.hyper)
+    on_host = model.target.on_host
+    if on_host and model.hyper is not None:
+        raise ValueError("hyper: a host function gives no gradient for hyperparameters; write it in JAX.")
+    with jax.enable_x64(True), quiet_blas(on_host), Watcher(progress, max_seconds) as watch:
+        yield watch
+
+
+def told(fit: Fit, throw: bool) -> Fit:
+    """The fit; raised, if its numbers went wrong and that is wanted."""
+    if throw and fit.status in (Status.NOT_FINITE, Status.NO_ASCENT):
+        raise FitError(fit.message, fit)
+    return fit
+
+
+def _within_memory(most: int, first: int, dim: int, coupled: int, memory: int | None) -> int:
+    """Draws up to which a fit may grow: halved until they take no more than half of the memory."""
+    while memory is not None and most > first and _working_bytes(most, dim, coupled) > memory / 2:
+        most //= 2
+    return most
+
+
+def _working_bytes(n_draws: int, dim: int, coupled: int) -> int:
+    """Memory of a fit besides the target's: draws, check draws and their images; the optimiser's vectors."""
+    return 8 * (8 * n_draws * dim + 30 * (2 * dim + dim * (coupled - 1) // 2))
