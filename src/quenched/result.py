@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from quenched.draws import Draws
+from quenched.draws import Draws, Purpose, check_draws, generator
 from quenched.numbers import whole_number
 from quenched.outcome import History, Optimum, Status
 from quenched.posterior import Derived, Posterior, derived, natural_moments, to_natural
@@ -22,7 +22,6 @@ from quenched.trust import (
     Drift,
     Facts,
     answer,
-    check_draws,
     departures,
     drift,
     reweight,
@@ -130,15 +129,17 @@ class Fit(Weighed):
         return weigh_ratios(self.log_ratios)
 
     @cached_property
-    def _check_draws(self) -> np.ndarray:
-        return check_draws(self.settings["seed"], len(self.log_ratios), self.posterior.dim)
+    def check_draws(self) -> np.ndarray:
+        """The check draws behind `log_ratios`, made again."""
+        random = generator(self.settings["seed"], Purpose.CHECK)
+        return check_draws(len(self.log_ratios), self.posterior.dim, random)
 
     @cached_property
     def departures(self) -> list[Departure]:
         """Parameters whose moments the weights of the check draws change clearly, the worst first."""
         if not len(self.log_ratios) or not self.khat <= BAD:
             return []
-        samples = self.posterior.transform(self._check_draws)
+        samples = self.posterior.transform(self.check_draws)
         found = reweight(self.space, self.mean, self.sd, samples, self.weights.weights)
         return departures(self.space, self.mean, self.sd, found, self.weights)
 
@@ -147,7 +148,7 @@ class Fit(Weighed):
         """How far the fit is from the best Gaussian of its family; None for what is none, and without check draws."""
         if len(self.log_ratios) < 2 or not self.posterior.member.affine or not np.isfinite(self.check_bound):
             return None
-        return drift(self.posterior, self.space.coordinate_names(), self.log_ratios, self._check_draws)
+        return drift(self.posterior, self.space.coordinate_names(), self.log_ratios, self.check_draws)
 
     @property
     def overfits(self) -> bool:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import jax
 import numpy as np
 
-from quenched.draws import Purpose, generator
 from quenched.posterior import Posterior, to_natural
 from quenched.transforms import Parameters, Space
 from quenched.weights import BAD, GOOD, Weights
@@ -175,11 +174,6 @@ class Drift(NamedTuple):
     def clear(self) -> bool:
         """Beyond what suffices, and beyond its own noise."""
         return self.mean - 2.0 * self.mean_error > MEAN_DRIFT or self.sd - 2.0 * self.sd_error > SD_DRIFT
-
-
-def check_draws(seed: int, n: int, dim: int) -> np.ndarray:
-    """The first check draws of a fit, made again."""
-    return generator(seed, Purpose.CHECK).standard_normal((n, dim))
 
 
 def drift(posterior: Posterior, names: list[str], log_ratios: np.ndarray, z: np.ndarray) -> Drift:

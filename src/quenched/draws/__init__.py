@@ -1,8 +1,10 @@
 """Makers of frozen points."""
 
 from quenched.draws.draws import (
+    CHECK_BLOCK,
     Draws,
     antithetic,
+    check_draws,
     iid,
     kinds,
     make,
@@ -15,10 +17,12 @@ from quenched.draws.groups import Groups
 from quenched.draws.streams import Purpose, generator, stream
 
 __all__ = [
+    "CHECK_BLOCK",
     "Draws",
     "Groups",
     "Purpose",
     "antithetic",
+    "check_draws",
     "generator",
     "iid",
     "kinds",

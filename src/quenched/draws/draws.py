@@ -13,8 +13,11 @@ import numpy as np
 
 from quenched.draws.groups import Groups, read_groups, steps
 from quenched.draws.matching import match, mirror, smallest_matched
+from quenched.draws.sobol import sobol_normals
 from quenched.draws.streams import Purpose, generator, stream
 from quenched.numbers import whole_number
+
+CHECK_BLOCK = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +75,9 @@ def sobol(n: int, dim: int, seed: int = 0) -> Draws:
 
 
 def matched(n: int, dim: int, seed: int = 0, *, groups: Groups | None = None) -> Draws:
-    """Mirrored and whitened draws: mean 0 and covariance I hold exactly, so Gaussian posteriors are found exactly.
+    """Scrambled Sobol points, mirrored and whitened: mean 0 and covariance I hold exactly.
+
+    So Gaussian posteriors are found exactly, and others with fewer draws than independent points would take.
 
     With `groups`, sets of coordinates such as every (global, local) pair, they hold within each set, and the number of
     draws need only be twice the size of the largest: for models that couple no others.
@@ -119,6 +124,15 @@ def replicates(draws: Draws, count: int, seed: int) -> tuple[list[Draws], Draws]
     return sets, Draws(draws.kind, finish(np.concatenate(raw)), seed, draws.groups)
 
 
+def check_draws(n: int, dim: int, random: np.random.Generator) -> np.ndarray:
+    """Points that no fit is trained on, from `generator(seed, Purpose.CHECK)`: the next ones with every call.
+
+    Every `CHECK_BLOCK` of them are Sobol points with a scramble of their own: the means of blocks are unbiased and
+    independent of each other, and vary less than those of independent points.
+    """
+    return sobol_normals(CHECK_BLOCK, dim, random, copies=-(-n // CHECK_BLOCK)).reshape(-1, dim)[:n]
+
+
 def smallest(kind: str, dim: int, groups: Groups | None = None) -> int:
     """The fewest draws of a kind."""
     if kind == "matched":
@@ -130,13 +144,8 @@ def _raw_normal(n: int, dim: int, seed: int) -> np.ndarray:
     return generator(seed, Purpose.DRAWS).standard_normal((n, dim))
 
 
-def _sobol_points(n: int, dim: int, seed: int) -> np.ndarray:
-    from scipy import stats  # half a second to import, for this kind alone
-
-    sequence = stats.qmc.Sobol(dim, scramble=True, rng=generator(seed, Purpose.DRAWS))
-    # random_base2 would refuse other sizes; a prefix of the next power of two is the same sequence without a warning.
-    uniform = sequence.random_base2(max(int(n - 1).bit_length(), 0))[:n]
-    return stats.norm.ppf(np.clip(uniform, 1e-16, 1 - 1e-16))
+def _raw_sobol(n: int, dim: int, seed: int) -> np.ndarray:
+    return sobol_normals(n, dim, generator(seed, Purpose.DRAWS))[0]
 
 
 _MIRRORED = ("antithetic", "matched")
@@ -149,13 +158,9 @@ class Kind(NamedTuple):
     finish: Callable[[np.ndarray, Groups | None], np.ndarray]
 
 
-def _half(n: int, dim: int, seed: int) -> np.ndarray:
-    return _raw_normal(n // 2, dim, seed)
-
-
 kinds: dict[str, Kind] = {
     "iid": Kind(_raw_normal, lambda raw, groups: raw),
-    "antithetic": Kind(_half, lambda raw, groups: mirror(raw)),
-    "sobol": Kind(_sobol_points, lambda raw, groups: raw),
-    "matched": Kind(_half, lambda raw, groups: mirror(match(raw, groups))),
+    "antithetic": Kind(lambda n, *rest: _raw_normal(n // 2, *rest), lambda raw, groups: mirror(raw)),
+    "sobol": Kind(_raw_sobol, lambda raw, groups: raw),
+    "matched": Kind(lambda n, *rest: _raw_sobol(n // 2, *rest), lambda raw, groups: mirror(match(raw, groups))),
 }

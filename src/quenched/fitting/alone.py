@@ -68,7 +68,7 @@ class Alone(Driver):
                 raise KeyboardInterrupt  # a start is not a result
         return _summit(ascents, len(entries.index))
 
-    def climb(self, entries: Entries, draws: Draws, method: Method, level: float, record: Record | None) -> Summit:
+    def climb(self, entries: Entries, draws: Draws, method: Method, slack: float, record: Record | None) -> Summit:
         ascents, known = [], entries.known or [None] * len(entries.index)
         for place, (problem, posterior, hyper) in enumerate(self._each(entries)):
             objective = self.objective(problem, draws)
@@ -86,7 +86,7 @@ class Alone(Driver):
                     count()
                     record(problem, *reached)  # noqa: B023
 
-            ascents.append(method.run(objective, base, level, self.watch, tell))
+            ascents.append(method.run(objective, base, slack, self.watch, tell))
             count(ascents[-1].n_objective_evaluations)
             if ascents[-1].code is Code.INTERRUPTED:
                 self.interrupted, self.stuck = True, ascents[-1].stuck

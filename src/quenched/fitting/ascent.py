@@ -37,6 +37,7 @@ class Limits(NamedTuple):
     max_evaluations: Array | int = 1000
     whiten_every: Array | int = 15
     moves: Array | None = None  # mask of the coordinates that are not held where they are
+    nats: Array | float = 0.0  # still to be gained, below which it ends
     level: Array | float = 0.0  # nats in a few turns, below which the bound is level enough
     has_rival: Array | bool = False  # ends when it cannot win against `climb.rival`
 
@@ -124,7 +125,8 @@ class Climber:
             accepted=accepted,
             due=accepted & (since >= limits.whiten_every) & (abs(state.position).max() > _MOVED),
         )
-        return ahead._replace(code=xp.where(ahead.due, Code.RUNNING, _judged(ahead, limits, noise)))
+        promise = self.minimiser.promise(state)
+        return ahead._replace(code=xp.where(ahead.due, Code.RUNNING, _judged(ahead, promise, limits, noise)))
 
     def renewed(self, climb: Climb, moves: Array | None) -> Climb:
         """At the origin of new coordinates, where it has been already: the next turn takes it nowhere."""
@@ -155,12 +157,13 @@ def raise_bound(minimiser: Minimiser, state: State, bound: Array, gradient: Arra
         return minimiser.step(state, -bound, -gradient)
 
 
-def _judged(climb: Climb, limits: Limits, noise: Array | float) -> Array:
+def _judged(climb: Climb, promise: Array, limits: Limits, noise: Array | float) -> Array:
     """Whether it has ended, and how: the first rule that holds."""
     xp, bound, steepness = namespace(climb.held), climb.bound, climb.steepness
     rose = bound - climb.recent[-1 - _FEW_TURNS]
     level = (rose < limits.level) & (0.5 * steepness**2 <= FAR_FROM_FLAT)
-    top = at_the_top(bound, steepness, climb.state.stalled, limits.gradient_tolerance, noise) | level
+    top = at_the_top(bound, steepness, climb.state.stalled, limits.gradient_tolerance, noise)
+    top = top | level | (promise <= limits.nats)
     lost = limits.has_rival & gives_up(
         climb.count, bound, climb.recent[0], climb.rival, climb.coordinates.reference.dim
     )

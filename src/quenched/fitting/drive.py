@@ -108,8 +108,8 @@ class Driver(ABC):
         """A few turns of the ascent, for as long as each may beat its rival."""
 
     @abstractmethod
-    def climb(self, entries: Entries, draws: Draws, method: Method, level: float, record: Record | None) -> Summit:
-        """Raise bounds to their tops; `level` as in `Limits`. `record` is told of rounds that a method has inside."""
+    def climb(self, entries: Entries, draws: Draws, method: Method, slack: float, record: Record | None) -> Summit:
+        """Raise bounds to their tops, but for a part of `slack` nats. `record` is told of rounds that a method has inside."""
 
     @abstractmethod
     def log_ratios(self, entries: Entries, z: np.ndarray) -> np.ndarray:

@@ -285,9 +285,9 @@ class Lanes(Driver):
     def short_fits(self, entries: Entries, draws: Draws, limits: Limits, rivals: np.ndarray) -> Summit:
         return self._ascents(entries, draws, limits, Climber(), rivals, "short fits", n_bounds=0)
 
-    def climb(self, entries, draws, method, level, record) -> Summit:
+    def climb(self, entries, draws, method, slack, record) -> Summit:
         assert isinstance(method, Joint)  # as `in_lanes` says
-        limits = method.limits(entries.posterior, level)
+        limits = method.limits(entries.posterior, slack)
         rivals = np.full(len(entries.index), -np.inf)
         return self._ascents(entries, draws, limits, Climber(method.minimiser), rivals, f"{draws.n} draws", n_bounds=1)
 

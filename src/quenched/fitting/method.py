@@ -16,6 +16,9 @@ from quenched.optimise import LBFGS, Minimiser, ScaledConjugateGradients
 from quenched.outcome import Code
 from quenched.targets import Hyper
 
+_PRECISE = 1e-5  # of the gradient, where an ascent goes to the very top
+_WORTH = 0.0025  # of the slack: what an ascent goes on for, where it is still to be gained
+_LEVEL = 0.05  # of the slack: a rise of the bound in a few turns that is not waited for
 Record = Callable[[Member, Hyper, float], Any]  # told of the end of a round
 
 
@@ -44,11 +47,11 @@ class Method(eqx.Module):
         return None
 
     @abstractmethod
-    def run(self, objective: Objective, base: Base, level: float, watch: Watch, record: Record) -> Ascent:
+    def run(self, objective: Objective, base: Base, slack: float, watch: Watch, record: Record) -> Ascent:
         """Ascend; call `record` at the end of every round but the last.
 
         `objective.on(draws, rows)` is the same bound on other draws or other rows of data, for methods that change them.
-        A bound that rises by less than `level` nats in a few turns is level enough.
+        `slack` are the nats by which the draws may be off: a small part of them is not worth an evaluation.
         """
 
 
@@ -60,9 +63,9 @@ class Joint(Method):
     minimiser
         L-BFGS unless told otherwise.
     gradient_tolerance
-        Largest component of the gradient in whitened coordinates: about the distance from the optimum in posterior
-        standard deviations. It is relaxed to what the precision of the log density allows, and a hundredfold for a
-        posterior that is not Gaussian, until the fit is resumed.
+        Largest component of the gradient in whitened coordinates, about the distance from the optimum in posterior
+        standard deviations, at which an ascent ends; relaxed to what the precision of the log density allows. By default
+        it ends where less is to be gained than the draws support, and at 1e-5 when a fit is resumed.
     max_evaluations
         Of the bound, on one set of draws.
     whiten_every
@@ -72,20 +75,25 @@ class Joint(Method):
     in_lanes: ClassVar[bool] = True
 
     minimiser: Minimiser = LBFGS()
-    gradient_tolerance: float = 1e-5
+    gradient_tolerance: float | None = None
     max_evaluations: int = 1000
     whiten_every: int = 15
 
     def __check_init__(self):
-        _positive(self, "gradient_tolerance", "max_evaluations", "whiten_every")
+        _positive(
+            self, *["gradient_tolerance"] * (self.gradient_tolerance is not None), "max_evaluations", "whiten_every"
+        )
 
-    def limits(self, posterior: Member, level: float) -> Limits:
+    def limits(self, posterior: Member, slack: float) -> Limits:
         """When an ascent ends."""
-        tolerance = self.gradient_tolerance * (100.0 if level > 0.0 else 1.0)
-        return Limits(tolerance, self.max_evaluations, self.whiten_every, level=level)
+        limits = Limits(_PRECISE, self.max_evaluations, self.whiten_every)
+        if self.gradient_tolerance is not None:
+            return limits._replace(gradient_tolerance=self.gradient_tolerance)
+        # Of a warped posterior the last thousandths of a nat take most of the evaluations.
+        return limits._replace(nats=_WORTH * slack, level=0.0 if posterior.affine else _LEVEL * slack)
 
-    def run(self, objective, base, level, watch, record):
-        limits = self.limits(base.origin.reference, level)
+    def run(self, objective, base, slack, watch, record):
+        limits = self.limits(base.origin.reference, slack)
         return ascend(
             objective, base.origin, base.hyper, limits, minimiser=self.minimiser, watch=watch, known=base.known
         )
@@ -119,7 +127,7 @@ class Alternating(Method):
             self, "steps", "tolerance", "max_rounds", *(["initial_scale"] if self.initial_scale is not None else [])
         )
 
-    def run(self, objective, base, level, watch, record):
+    def run(self, objective, base, slack, watch, record):
         reached = Ascent(base.origin.reference, base.hyper, base.bound, Code.RUNNING, np.inf, 0)
         record(reached.posterior, reached.hyper, reached.bound)
         code, count, rounds = Code.RUNNING, 0, 0

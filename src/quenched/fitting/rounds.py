@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from quenched.draws import Draws
+from quenched.draws import CHECK_BLOCK, Draws
 from quenched.families import Member
 from quenched.fitting.alone import Alone
 from quenched.fitting.blame import blame_flight, blame_region, blame_start, sign_remark
 from quenched.fitting.drive import CHECK_BATCH, Costs, Driver, Entries, Record, Summit
 from quenched.fitting.lanes import Lanes
-from quenched.fitting.monitor import check, clear, too_few
+from quenched.fitting.monitor import check, clear, draws_needed, too_few
 from quenched.fitting.newton import Mode, Search
 from quenched.fitting.optima import around, distinct
 from quenched.fitting.progress import Watcher
@@ -29,7 +29,7 @@ from quenched.result import Fit
 from quenched.results import Fits, Origins
 from quenched.storage import save
 from quenched.targets import Hyper
-from quenched.trust import check_draws, gains
+from quenched.trust import gains
 
 _SUSPECT = (Code.NO_ASCENT, Code.NOT_FINITE)
 _STARTS_WHEN_SUSPECT = 4
@@ -38,7 +38,6 @@ _WEIGHED = (
     400,
     1000,
 )  # check draws behind importance weights: the fewest, and the most that are asked for on their account
-_LEVEL = 0.05  # of the tolerance: the rise of the bound of a warped posterior that is not waited for
 
 
 class Reached(NamedTuple):
@@ -267,14 +266,13 @@ class Run:
     ) -> Iterator[tuple[Entries, Summit]]:
         """Raise bounds: of those whose mean is whitened by a factor of its own, and of the others."""
         settings = self.settings
-        # Of a warped posterior the last thousandths of a nat take most of the evaluations, and change nothing.
-        level = 0.0 if entries.posterior.affine or self.polishes else _LEVEL * settings.tolerance
+        slack = 0.0 if self.polishes else settings.tolerance
         for whitened in (True, False):
             chosen = np.flatnonzero(factored == whitened)
             group = entries.some(chosen)
             if len(chosen):
                 group = group._replace(factor=factor[chosen] if whitened and factor is not None else None)
-                yield group, self.driver.climb(group, draws or settings.draws, settings.method, level, record)
+                yield group, self.driver.climb(group, draws or settings.draws, settings.method, slack, record)
 
     def _keep(self, index: np.ndarray, posterior: Member, hyper: Hyper, bound: Any, code: Any, *, draws: Draws) -> None:
         """What was reached, as a member of the family that was asked for; not checked yet."""
@@ -313,7 +311,8 @@ class Run:
             n, judge = max(4 * usual if grows else usual, least), decided
             if settings.n_check is not None:
                 n, judge = settings.n_check, lambda places, *seen: np.zeros(len(places), bool)
-            batch, entries = min(int(n_draws), CHECK_BATCH), reached.entries(group)
+            batch = int(np.clip(-(-n_draws // CHECK_BLOCK) * CHECK_BLOCK, CHECK_BLOCK, CHECK_BATCH))
+            entries = reached.entries(group)
             seen = check(self.driver, entries, n=n, batch=batch, seed=settings.seed, decided=judge)
             reached.check_bound[group], reached.check_error[group] = seen.bound, seen.error
             for place, ratios in zip(group, seen.log_ratios, strict=True):
@@ -335,7 +334,7 @@ class Run:
             if self.driver.stopped:
                 self.reached.code[going] = Code.MAX_SECONDS
                 return
-            sizes = np.array([self._more_draws(place) for place in going])
+            sizes = np.array([self._draws_needed(place) for place in going])
             for size in np.unique(sizes):
                 group, draws = going[sizes == size], self.settings.draws.grow(int(size))
                 self.reached.code[group] = Code.MAX_SECONDS  # unless the round comes to its end
@@ -348,13 +347,10 @@ class Run:
                 self._round(entries, draws)
             going = self._must_grow(going)
 
-    def _more_draws(self, place: int) -> int:
-        """Twice as many, or up to eight times for a posterior that is free to follow its draws, by how far it does."""
-        reached, settings, factor = rows(self.reached, place), self.settings, 2
-        n, gap = int(reached.n_draws), reached.bound - reached.check_bound
-        while self.gaussian is not None and factor < 8 and gap > factor * settings.tolerance:
-            factor *= 2
-        return min(factor * n, 2 ** int(np.log2(settings.max_draws / n)) * n)
+    def _draws_needed(self, place: int) -> int:
+        reached = rows(self.reached, place)
+        gap, settings = float(reached.bound - reached.check_bound), self.settings
+        return draws_needed(int(reached.n_draws), gap, settings.tolerance, settings.max_draws)
 
     def _lift(self, index: np.ndarray) -> None:
         """Go on in the family that was asked for, from the Gaussian in which it begins."""
@@ -386,7 +382,7 @@ class Run:
             return ()
         hyper = rows(self.reached.hyper, 0)
         problem, inside = self.batch.problem, fit.log_ratios[np.isfinite(fit.log_ratios)]
-        near = fit.posterior.transform(check_draws(fit.settings["seed"], len(fit.log_ratios), problem.dim))
+        near = fit.posterior.transform(fit.check_draws)
         try:
             region = blame_region(problem, fit.posterior, hyper, near[~np.isfinite(fit.log_ratios)], len(inside))
         except KeyboardInterrupt:

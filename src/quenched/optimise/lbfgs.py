@@ -91,6 +91,11 @@ class LBFGS(Minimiser):
             lambda: self._search(state, value, slope, decreased, finite),
         )
 
+    def promise(self, state: Any) -> Array:
+        """As far as the step by the curvature that is known would go down, but no less than by a curvature of one."""
+        xp = namespace(state.position)
+        return xp.maximum(super().promise(state), -0.5 * (state.gradient @ state.direction))
+
     def _move(self, state: LBFGSState, value: Array, gradient: Array) -> LBFGSState:
         """The trial is accepted: learn the curvature along the move and choose a new direction."""
         xp = namespace(state.position)
