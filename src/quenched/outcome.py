@@ -53,13 +53,14 @@ class Code(IntEnum):
 
 
 class Round(NamedTuple):
-    """One outer pass: the bound on the draws and on the check draws."""
+    """One outer pass: the bound on the draws and on the check draws, and what the draws may have cost."""
 
     n_draws: int
     bound: float
     check_bound: float
     check_error: float
     n_evaluations: int
+    shortfall: float = float("nan")  # nats below the best of the family, on account of the draws
 
 
 class History(tuple[Round, ...]):

@@ -159,12 +159,13 @@ class Fit(Weighed):
 
     @property
     def draws_suffice(self) -> bool:
-        """The bound agrees with its check to the tolerance, and no mean or sd is clearly off on fresh draws.
+        """Other draws would not better the posterior by more than the tolerance, nor clearly move a mean or an sd."""
+        return self.shortfall <= self.settings["tolerance"] and not (self.drift is not None and self.drift.clear)
 
-        A gap below zero counts as one above it: it too shows how far the draws can be off.
-        """
-        level = bool(abs(self.gap) + 2.0 * self.check_error <= self.settings["tolerance"])
-        return level and not (self.drift is not None and self.drift.clear)
+    @property
+    def shortfall(self) -> float:
+        """Nats that the posterior is below the best of its family, on account of its draws; NaN where not known."""
+        return self.history[-1].shortfall if self.history else float("nan")
 
     @property
     def finite(self) -> bool:
@@ -203,14 +204,15 @@ class Fit(Weighed):
             where = f"on fresh draws the bound is higher by {-self.gap:.2g} ± {error:.2g} nats"
         if self.overfits:
             return f"Overfitting to the draws: {where}. Use more draws (now {self.n_draws}) or matched ones."
+        if np.isnan(self.shortfall):
+            return f"{where[0].upper()}{where[1:]}."
+        cost = f"better ones would raise the bound by about {self.shortfall:.1g} nats"
         if self.draws_suffice:
-            return f"The draws suffice: {where}, within the tolerance of {tolerance:.2g} nats{self._drift_in_words()}."
-        if self.gap > tolerance + 2.0 * error or (self.drift is not None and self.drift.clear):
-            return (
-                f"The draws are too few for the tolerance of {tolerance:.2g} nats: {where}{self._drift_in_words()}; "
-                f"use more draws (now {self.n_draws})."
-            )
-        return f"The draws may suffice for the tolerance of {tolerance:.2g} nats, as far as can be told: {where}."
+            return f"The draws suffice: {cost}, where {tolerance:.2g} are tolerated{self._drift_in_words()}; {where}."
+        return (
+            f"The draws are too few: {cost}, where {tolerance:.2g} are tolerated{self._drift_in_words()}; {where}; "
+            f"use more (now {self.n_draws})."
+        )
 
     def _drift_in_words(self) -> str:
         if self.drift is None:

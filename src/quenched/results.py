@@ -121,7 +121,7 @@ class Fits:
             n_evaluations=int(self.n_evaluations[index]),
             n_objective_evaluations=int(self.n_objective_evaluations[index]),
             seconds=self.seconds / len(self),  # its share
-            history=History(Round(int(row[0]), row[1], row[2], row[3], int(row[4])) for row in rounds),
+            history=History(Round(int(row[0]), row[1], row[2], row[3], int(row[4]), row[5]) for row in rounds),
             settings=self.settings,
             optima=self.optima.get(index, ()),
             log_ratios=np.zeros(0) if self.log_ratios is None else self.log_ratios[index],
@@ -163,8 +163,14 @@ class Fits:
 
     @property
     def draws_suffice(self) -> np.ndarray:
-        """Mask of the fits whose bound agrees with its check to the tolerance, beyond doubt."""
-        return abs(self.gap) + 2.0 * self.check_error <= self.settings["tolerance"]
+        """Mask of the fits that other draws would not better by more than the tolerance."""
+        return self.shortfall <= self.settings["tolerance"]
+
+    @property
+    def shortfall(self) -> np.ndarray:
+        """Nats that each posterior is below the best of its family, on account of its draws; NaN where not known."""
+        last = np.maximum(np.sum(~np.isnan(self.rounds[..., 0]), axis=1) - 1, 0)
+        return self.rounds[np.arange(len(self)), last, -1] if self.rounds.shape[1] else np.full(len(self), np.nan)
 
     @property
     def failed(self) -> np.ndarray:

@@ -17,7 +17,7 @@ from quenched.result import Fit
 from quenched.results import Fits
 from quenched.transforms import Leaf, Space, leaf_names, read_transform, write_transform
 
-_FORMAT = 3
+_FORMAT = 4
 _ROWS = (*("bound", "check_bound", "check_error", "n_draws", "n_evaluations", "n_objective_evaluations", "rounds"),)
 _NUMBERS = ("bound", "check_bound", "check_error", "n_draws", "n_evaluations", "n_objective_evaluations", "seconds")
 

@@ -44,7 +44,7 @@ def add_parser(commands: Any) -> None:
     )
     add("--draws", type=int, metavar="N", help="fix the number of draws; grown until they suffice otherwise")
     add("--max-draws", type=int, metavar="N", help="where growth ends")
-    add("--tolerance", type=float, metavar="NATS", help="gap that is accepted")
+    add("--tolerance", type=float, metavar="NATS", help="by which the draws may make the posterior fall short")
     add("--seed", type=int, help="of the draws (0)")
     add("--starts", type=int, default=1, metavar="N", help="starting points to try (%(default)s)")
     add("--method", choices=("joint", "alternating"), default="joint", help="alternating: Algorithm 1 of the paper")

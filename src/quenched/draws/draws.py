@@ -58,6 +58,10 @@ class Draws:
             raise ValueError(f"n={n}: draws grow, and there are {self.n} already.")
         return make(self.kind, n, self.dim, self.seed, self.groups)
 
+    def another(self) -> "Draws":
+        """As many of the same kind, independent of these."""
+        return make(self.kind, self.n, self.dim, stream(self.seed, Purpose.SHORTFALL), self.groups)
+
 
 def iid(n: int, dim: int, seed: int = 0) -> Draws:
     """Independent draws, as in the paper."""

@@ -45,16 +45,18 @@ class Alone(Driver):
         return np.ones(len(index), bool), stacked(found)
 
     def judge(self, entries, draws, *, profile=True):
-        bounds, hypers, totals = [], [], []
-        for problem, posterior, hyper in self._each(entries):
+        slopes, totals = [], []
+        for place, (problem, posterior, hyper) in enumerate(self._each(entries)):
             objective = self.objective(problem, draws)
-            bound, best, total = objective.bound(posterior, hyper, profile=profile)
+            origin = Coordinates(posterior, hyper.free, None if entries.factor is None else entries.factor[place])
+            slope, total = objective.slope(origin, np.zeros(origin.size), hyper, profile=profile)
             self.costs.add(problem, draws.n)
-            bounds.append(bound)
-            hypers.append(best)
+            slopes.append(slope)
             totals.append(total)
         finite = [all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(total)) for total in totals]
-        return Judged(np.array(bounds), stacked(hypers), np.array(finite, bool), totals)
+        bounds, gradients = (np.array([np.asarray(slope[part]) for slope in slopes]) for part in (0, 1))
+        hypers = stacked([slope.hyper for slope in slopes])
+        return Judged(bounds, hypers, np.array(finite, bool), 0.5 * np.sum(gradients**2, axis=1), totals)
 
     def short_fits(self, entries: Entries, draws: Draws, limits: Limits, rivals: np.ndarray) -> Summit:
         ascents, known = [], entries.known or [None] * len(entries.index)
@@ -119,6 +121,7 @@ def _summit(ascents: list[Ascent], n: int) -> Summit:
         hyper=stacked([ascent.hyper for ascent in whole]),
         bound=np.array([ascent.bound for ascent in whole]),
         code=np.array([ascent.code for ascent in whole]),
+        rise=np.array([ascent.rise for ascent in whole]),
         begun=np.arange(n) < len(ascents),
         notes={place: ascent.note for place, ascent in enumerate(ascents) if ascent.note},
     )

@@ -24,6 +24,7 @@ Watch = Callable[[float, int], Status | None]  # told the bound and the draws; m
 
 LOOK_BACK = 10  # turns whose bounds are remembered
 _SHORTEST = 20  # turns that an ascent with a rival is given unless it is hopeless
+_FIRST_LOOK = 5  # turns after which such an ascent may be seen to be hopeless
 _FEW_TURNS = 6  # more than a line search usually rejects in a row
 FAR_FROM_FLAT = 0.1  # nats that half the squared gradient may promise where a bound is called level
 _LBFGS = LBFGS()
@@ -53,6 +54,7 @@ class Climb(NamedTuple):
     count: Array  # turns, but for those that a renewal repeats
     renewals: Array
     recent: Array  # the last bounds
+    first: Array  # the bound where it began
     rival: Array  # a bound to beat
     accepted: Array  # the last trial was
     code: Array
@@ -104,6 +106,7 @@ class Climber:
             count=zero,
             renewals=zero,
             recent=xp.full(LOOK_BACK, -xp.inf),
+            first=xp.asarray(xp.nan),
             rival=xp.asarray(rival),
             accepted=no,
             code=zero,
@@ -122,6 +125,7 @@ class Climber:
             since=since,
             count=climb.count + 1,
             recent=xp.concatenate([climb.recent[1:], -state.value[None]]),
+            first=xp.where(xp.isnan(climb.first), -state.value, climb.first),
             accepted=accepted,
             due=accepted & (since >= limits.whiten_every) & (abs(state.position).max() > _MOVED),
         )
@@ -164,9 +168,7 @@ def _judged(climb: Climb, promise: Array, limits: Limits, noise: Array | float) 
     level = (rose < limits.level) & (0.5 * steepness**2 <= FAR_FROM_FLAT)
     top = at_the_top(bound, steepness, climb.state.stalled, limits.gradient_tolerance, noise)
     top = top | level | (promise <= limits.nats)
-    lost = limits.has_rival & gives_up(
-        climb.count, bound, climb.recent[0], climb.rival, climb.coordinates.reference.dim
-    )
+    lost = limits.has_rival & gives_up(climb.count, climb.recent, climb.rival, climb.coordinates.reference.dim)
     code = xp.where(climb.state.stalled, Code.NO_ASCENT, Code.RUNNING)
     code = xp.where(~climb.state.stalled & ((climb.count >= limits.max_evaluations) | lost), Code.MAX_EVALUATIONS, code)
     return xp.where(xp.isfinite(bound), xp.where(top, Code.CONVERGED, code), Code.NOT_FINITE)
@@ -183,10 +185,15 @@ def at_the_top(bound: Array, steepness: Array, stalled: Array, tolerance: Array 
     return flat | (stalled & negligible)
 
 
-def gives_up(n: Array, bound: Array, earlier: Array, rival: Array, dim: int) -> Array:
-    """Whether an ascent with a rival ends after `n` turns; `earlier` is its bound `LOOK_BACK` turns ago."""
-    hopeless = (n >= LOOK_BACK) & (bound < rival - 5.0 * dim - 50.0)
-    fading = (bound - earlier <= 0.5) | (bound <= rival - 0.5 * dim - 5.0)
+def gives_up(n: Array, recent: Array, rival: Array, dim: int) -> Array:
+    """Whether an ascent with a rival ends after `n` turns, given its last bounds."""
+    xp, bound, earlier = namespace(recent), recent[-1], recent[-4]
+    far = 5.0 * dim + 50.0  # nats below the rival, too many to make up for after `LOOK_BACK` turns
+    behind = xp.maximum(rival - bound, 0.0)
+    pace = xp.cbrt(behind / xp.maximum(rival - earlier, 1e-300))  # by which it falls behind less with every turn
+    expected = behind * pace ** xp.maximum(LOOK_BACK - n, 0)
+    hopeless = (n >= _FIRST_LOOK) & (behind > far) & (expected > xp.where(n < LOOK_BACK, 5.0, 1.0) * far)
+    fading = (bound - recent[0] <= 0.5) | (bound <= rival - 0.5 * dim - 5.0)
     return (n < _SHORTEST) & hopeless | (n >= _SHORTEST) & fading
 
 
@@ -199,6 +206,7 @@ class Ascent(NamedTuple):
     code: Code
     steepness: float  # largest component of the gradient
     n_objective_evaluations: int
+    rise: float = np.nan  # nats since it began
     note: str = ""  # what a person should know besides the status
     stuck: bool = False  # interrupted in a program that did not return
 
@@ -254,7 +262,8 @@ def _ended(objective: Objective, climb: Climb, moves: Array | None, count: int, 
     code = Code(int(climb.code))
     note = gradient_note(objective, broken) if code is Code.NO_ASCENT else ""
     hyper = climb.hyper._replace(free=free)
-    return Ascent(posterior, hyper, float(climb.bound), code, float(climb.steepness), count, note)
+    rise = float(climb.bound - climb.first)
+    return Ascent(posterior, hyper, float(climb.bound), code, float(climb.steepness), count, rise, note)
 
 
 def gradient_note(objective: Objective, broken: np.ndarray) -> str:

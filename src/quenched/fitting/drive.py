@@ -50,6 +50,7 @@ class Judged(NamedTuple):
     bound: np.ndarray
     hyper: Hyper  # with the best precisions
     finite: np.ndarray  # the target and its gradient are finite at every draw
+    promise: np.ndarray  # nats to be gained on these draws, by the gradient in whitened coordinates
     totals: list[Totals | None] | None = None
 
 
@@ -60,6 +61,7 @@ class Summit(NamedTuple):
     hyper: Hyper
     bound: np.ndarray
     code: np.ndarray
+    rise: np.ndarray  # since they began
     begun: np.ndarray  # False for those that never had their turn
     notes: dict[int, str]  # by row
 

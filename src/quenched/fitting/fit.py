@@ -82,13 +82,13 @@ def fit(
     max_draws
         Where growth ends; 16 per coupled coordinate and at least 2048 by default.
     tolerance
-        Nats of gap that are accepted; 0.01 per coordinate, and at least 0.02, by default.
+        Nats by which the posterior may fall short of the best of its family on account of the draws; 0.0015 per
+        coordinate, and at least 0.05, by default.
     starts
         Starting points: the given one and others around it, each with its own optimum; the best bound is kept. A
         single start that leads nowhere is followed by others unasked.
     check
-        Number of check draws; by default about five times the draws: fewer when the verdict is clear before, more
-        when it is not and the draws would have to grow.
+        Number of check draws; by default about five times the draws, and some hundreds at least.
     memory
         Bytes that the fit may use besides the data; the draws are evaluated in chunks that fit.
     checkpoint

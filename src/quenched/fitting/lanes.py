@@ -85,7 +85,8 @@ class Ascents:
     def report(self, state: Climb, context):
         posterior, free = read(state.coordinates, state.state.position)
         hyper = state.hyper._replace(free=free)
-        return posterior, hyper, state.bound, state.code, state.count, state.count + state.renewals
+        rise = state.bound - state.first
+        return posterior, hyper, state.bound, state.code, rise, state.count, state.count + state.renewals
 
 
 @dataclass(frozen=True)
@@ -278,9 +279,10 @@ class Lanes(Driver):
     def judge(self, entries, draws, *, profile=True):
         form, chunks = self.batch.problem.form, self._chunks(draws, entries)
         program = partial(_judge, self.programs.evaluate, form, profile, chunks)
-        bound, hyper, finite = self._apply(entries.index, program, entries.posterior, entries.hyper)
+        coordinates = Coordinates(entries.posterior, entries.hyper.free, entries.factor)
+        found = self._apply(entries.index, program, coordinates, entries.hyper)
         self.costs.add(entries.index, draws.n)
-        return Judged(bound, hyper, finite)
+        return Judged(*found)
 
     def short_fits(self, entries: Entries, draws: Draws, limits: Limits, rivals: np.ndarray) -> Summit:
         return self._ascents(entries, draws, limits, Climber(), rivals, "short fits", n_bounds=0)
@@ -298,9 +300,10 @@ class Lanes(Driver):
         machines = Ascents(self.programs.evaluate, self.batch.problem.form, climber)
         context = (limits, self._chunks(draws, entries), self.batch.problem.noise)
         done = self._drive(machines, context, entries.index, (coordinates, entries.hyper, rivals), doing)
-        posterior, hyper, bound, code, count, turns = done.reports
+        posterior, hyper, bound, code, rise, count, turns = done.reports
         self.costs.add(entries.index, draws.n * turns, n_bounds * count)
-        return Summit(posterior, hyper, bound, np.where(done.begun & ~done.ended, self._stop, code), done.begun, {})
+        code = np.where(done.begun & ~done.ended, self._stop, code)
+        return Summit(posterior, hyper, bound, code, rise, done.begun, {})
 
     @property
     def _stop(self) -> Code:
@@ -362,15 +365,14 @@ def _expand(second_order: Callable, points: Array, data: Rows, hyper: Hyper) -> 
 
 
 @lane_program(static_argnums=(0, 1, 2))
-def _judge(evaluate, form: Form, profile: bool, chunks: Chunks, posterior: Any, hyper: Hyper, data: Rows):
-    def one(posterior, hyper, data):
-        origin = Coordinates(posterior, hyper.free)
+def _judge(evaluate, form: Form, profile: bool, chunks: Chunks, origin: Coordinates, hyper: Hyper, data: Rows):
+    def one(origin, hyper, data):
         vector = jnp.zeros(origin.size)
         here, totals = slope_in_chunks(evaluate, form, origin, vector, hyper, data.one, chunks, profile)
         finite = jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(totals)]).all()
-        return here.bound, here.hyper, finite
+        return here.bound, here.hyper, finite, 0.5 * here.gradient @ here.gradient
 
-    return jax.vmap(one, (0, 0, _EACH))(posterior, hyper, data)
+    return jax.vmap(one, (0, 0, _EACH))(origin, hyper, data)
 
 
 @lane_program(static_argnums=(0, 1))

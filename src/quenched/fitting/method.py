@@ -17,7 +17,7 @@ from quenched.outcome import Code
 from quenched.targets import Hyper
 
 _PRECISE = 1e-5  # of the gradient, where an ascent goes to the very top
-_WORTH = 0.0025  # of the slack: what an ascent goes on for, where it is still to be gained
+_WORTH = 0.01  # of the slack: what an ascent goes on for, where it is still to be gained
 _LEVEL = 0.05  # of the slack: a rise of the bound in a few turns that is not waited for
 Record = Callable[[Member, Hyper, float], Any]  # told of the end of a round
 
@@ -140,7 +140,7 @@ class Alternating(Method):
                 bound, steepness = float(slope.bound), float(np.max(np.abs(slope.gradient)))
                 code = self._judged(climbed, bound - reached.bound, steepness, rounds)
                 note = climbed.note if code is Code.NO_ASCENT else ""
-                reached = Ascent(climbed.posterior, slope.hyper, bound, code, steepness, count, note)
+                reached = Ascent(climbed.posterior, slope.hyper, bound, code, steepness, count, note=note)
                 if code is Code.RUNNING:
                     record(reached.posterior, reached.hyper, reached.bound)
         except KeyboardInterrupt:
@@ -158,7 +158,7 @@ class Alternating(Method):
             part = self._steps(objective, posterior, hyper, kinds == kind, watch)
             posterior, hyper, count = part.posterior, part.hyper, count + part.n_objective_evaluations
             note, code = part.note or note, part.code if part.code is not Code.CONVERGED else code
-        return Ascent(posterior, hyper, reached.bound, code, np.inf, count, note)
+        return Ascent(posterior, hyper, reached.bound, code, np.inf, count, note=note)
 
     def _steps(self, objective: Objective, posterior: Member, hyper: Hyper, moves: np.ndarray, watch: Watch) -> Ascent:
         """A few steps in plain coordinates (m, L), over those that move: the inner loops of Algorithm 1."""
@@ -182,7 +182,7 @@ class Alternating(Method):
         posterior, free = read(plain, at(state.position))
         code = Code.CONVERGED if asked is None else Code[asked.name]
         note = gradient_note(objective, broken)
-        return Ascent(posterior, hyper._replace(free=free), -float(state.value), code, np.inf, count, note)
+        return Ascent(posterior, hyper._replace(free=free), -float(state.value), code, np.inf, count, note=note)
 
     def _judged(self, climbed: Ascent, gain: float, steepness: float, rounds: int) -> Code:
         if climbed.code is not Code.CONVERGED:

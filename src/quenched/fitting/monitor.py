@@ -1,21 +1,15 @@
 """The monitor: the bound on check draws that were never trained on (paper, Sec. 2.3)."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from quenched.arrays import Array
 from quenched.draws import CHECK_BLOCK, Purpose, check_draws, generator
-from quenched.fitting.drive import Driver, Entries
+from quenched.fitting.drive import CHECK_BATCH, Driver, Entries
 
 _KEPT = 2000  # log ratios of each fit
 _FEWEST_BLOCKS = 8  # of check draws, to know how far their means vary
-_AIM = 0.5  # of the tolerance: the gap that more draws are to have
-_MOST_AT_ONCE = 16  # times the draws that a fit may be given next
-Decided = Callable[
-    [np.ndarray, np.ndarray, np.ndarray, int], np.ndarray
-]  # which, their check bounds, errors; the draws
+FALL = 1.25  # the power of their number by which what Sobol points cost was seen to fall, at least
 
 
 class Checks(NamedTuple):
@@ -23,48 +17,31 @@ class Checks(NamedTuple):
 
     bound: np.ndarray
     error: np.ndarray
-    log_ratios: list[np.ndarray]  # log p − log q at the first check draws of each
+    log_ratios: np.ndarray  # log p − log q at the first check draws of each
 
 
-def clear(gap: Array, error: Array, tolerance: float) -> Array:
-    """Whether a check is precise enough to say on which side of the tolerance the gap is."""
-    return (abs(gap) + 2.0 * error <= tolerance) | (abs(gap) - 2.0 * error > tolerance)
+def draws_needed(n: int, shortfall: float, tolerance: float, most: int) -> int:
+    """How many draws to take next, by what these cost. They are doubled, so that few sizes are ever asked for."""
+    return doubled(n, int(np.clip(np.ceil(np.log2(shortfall / tolerance) / FALL), 1, 3)), most)
 
 
-def too_few(gap: Array, error: Array, tolerance: float) -> Array:
-    """Whether the draws have not been shown to suffice."""
-    return abs(gap) + 2.0 * error > tolerance
+def doubled(n: int, times: int, most: int) -> int:
+    """Draws doubled some times, but no more than there may be."""
+    return n * 2 ** min(times, int(np.log2(most / n)))
 
 
-def draws_needed(n: int, gap: float, tolerance: float, most: int) -> int:
-    """How many draws to take next: the gap falls at least as fast as they become more.
-
-    Draws are doubled some times, so that few sizes are ever asked for.
-    """
-    doublings = np.clip(np.ceil(np.log2(max(abs(gap), 1e-300) / (_AIM * tolerance))), 1, np.log2(_MOST_AT_ONCE))
-    return n * 2 ** int(min(doublings, np.log2(most / n)))
-
-
-def check(driver: Driver, entries: Entries, *, n: int, batch: int, seed: int, decided: Decided) -> Checks:
-    """Mean and standard error of log p − log q over check draws, from another stream of the fit's seed.
-
-    They are drawn and evaluated `batch` at a time, up to `n`, and no more of them than each entry needs for a decision.
-    """
+def check(driver: Driver, entries: Entries, *, n: int, seed: int) -> Checks:
+    """Mean and standard error of log p − log q over n check draws, from another stream of the fit's seed."""
     random, many = generator(seed, Purpose.CHECK), len(entries.index)
-    points, blocks = Moments.none(many), Moments.none(many)
-    kept: list[list[np.ndarray]] = [[] for _ in range(many)]
-    open_, error = np.arange(many), np.full(many, np.inf)
-    while points.n < n and len(open_):
-        fresh = check_draws(min(batch, n - points.n), driver.batch.problem.dim, random)
-        ratios = driver.log_ratios(entries.some(open_), fresh)
+    points, blocks, kept = Moments.none(many), Moments.none(many), []
+    while points.n < n:
+        fresh = check_draws(min(CHECK_BATCH, n - points.n), driver.batch.problem.dim, random)
+        ratios = driver.log_ratios(entries, fresh)
         if points.n < _KEPT:
-            for place, row in zip(open_, ratios, strict=True):
-                kept[place].append(row[: _KEPT - points.n])
-        whole = ratios[:, : len(fresh) // CHECK_BLOCK * CHECK_BLOCK].reshape(len(open_), -1, CHECK_BLOCK)
-        points, blocks = points.with_more(open_, ratios), blocks.with_more(open_, whole.mean(axis=2))
-        error[open_] = _error(points, blocks)[open_]
-        open_ = open_[~decided(open_, points.mean[open_], error[open_], points.n)]
-    return Checks(points.mean, error, [np.concatenate(parts) if parts else np.zeros(0) for parts in kept])
+            kept.append(ratios[:, : _KEPT - points.n])
+        whole = ratios[:, : len(fresh) // CHECK_BLOCK * CHECK_BLOCK].reshape(many, -1, CHECK_BLOCK)
+        points, blocks = points.with_more(ratios), blocks.with_more(whole.mean(axis=2))
+    return Checks(points.mean, _error(points, blocks), np.concatenate(kept, axis=1))
 
 
 class Moments(NamedTuple):
@@ -78,18 +55,18 @@ class Moments(NamedTuple):
     def none(rows: int) -> "Moments":
         return Moments(0, np.zeros(rows), np.zeros(rows))
 
-    def with_more(self, places: np.ndarray, values: np.ndarray) -> "Moments":
-        """With more values for some of the rows (Chan, Golub and LeVeque 1983)."""
+    def with_more(self, values: np.ndarray) -> "Moments":
+        """With more values in every row (Chan, Golub and LeVeque 1983)."""
         n = values.shape[1]
         if n == 0:
             return self
-        mean, squares = self.mean.copy(), self.squares.copy()
         with np.errstate(invalid="ignore", over="ignore"):  # a ratio may be minus infinity
             centre = values.mean(axis=1)
-            away = centre - mean[places] if self.n else 0.0 * centre
-            squares[places] += np.sum((values - centre[:, None]) ** 2, axis=1) + away**2 * self.n * n / (self.n + n)
-            mean[places] = centre - away * self.n / (self.n + n)
-        return Moments(self.n + n, mean, squares)
+            squares = np.sum((values - centre[:, None]) ** 2, axis=1)
+            if self.n == 0:
+                return Moments(n, centre, squares)
+            away, whole = centre - self.mean, self.n + n
+            return Moments(whole, self.mean + away * n / whole, self.squares + squares + away**2 * self.n * n / whole)
 
 
 def _error(points: Moments, blocks: Moments) -> np.ndarray:

@@ -100,7 +100,7 @@ def read_max_draws(max_draws: Any, coupled: int, first: int) -> int:
 
 
 def read_tolerance(tolerance: Any, dim: int) -> float:
-    return max(0.02, 0.01 * dim) if tolerance is None else positive_number("tolerance", tolerance)
+    return max(0.05, 0.0015 * dim) if tolerance is None else positive_number("tolerance", tolerance)
 
 
 def _refuse_unbounded(draws: Draws, family: Family, form: Form, sizes: tuple[int, ...]) -> None:

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from quenched.draws import CHECK_BLOCK, Draws
+from quenched.draws import Draws
 from quenched.families import Member
 from quenched.fitting.alone import Alone
 from quenched.fitting.blame import blame_flight, blame_region, blame_start, sign_remark
-from quenched.fitting.drive import CHECK_BATCH, Costs, Driver, Entries, Record, Summit
+from quenched.fitting.drive import Costs, Driver, Entries, Record, Summit
 from quenched.fitting.lanes import Lanes
-from quenched.fitting.monitor import check, clear, draws_needed, too_few
+from quenched.fitting.monitor import FALL, check, doubled, draws_needed
 from quenched.fitting.newton import Mode, Search
 from quenched.fitting.optima import around, distinct
 from quenched.fitting.progress import Watcher
@@ -34,10 +34,9 @@ from quenched.trust import gains
 _SUSPECT = (Code.NO_ASCENT, Code.NOT_FINITE)
 _STARTS_WHEN_SUSPECT = 4
 _NOWHERE = 1e-3  # standard deviation of the posterior of a fit that could not begin
-_WEIGHED = (
-    400,
-    1000,
-)  # check draws behind importance weights: the fewest, and the most that are asked for on their account
+_ROUGHLY = 0.25  # of the tolerance: what a first guess at the cost of the draws must not exceed
+_FEW_COORDINATES = 3
+_CHECKED = (640, 4096)  # check draws: the fewest that weights need, and the most
 
 
 class Reached(NamedTuple):
@@ -50,6 +49,7 @@ class Reached(NamedTuple):
     n_draws: np.ndarray
     check_bound: np.ndarray
     check_error: np.ndarray
+    shortfall: np.ndarray
     log_ratios: np.ndarray  # of objects: log p − log q at the check draws of each
 
     def entries(self, index: np.ndarray) -> Entries:
@@ -58,10 +58,10 @@ class Reached(NamedTuple):
 
     def round(self, place: int, n_evaluations: Any) -> Round:
         """The round that has led to one of them."""
-        bound, check_bound, check_error = map(
-            float, (self.bound[place], self.check_bound[place], self.check_error[place])
+        bound, check_bound, check_error, shortfall = (
+            float(values[place]) for values in (self.bound, self.check_bound, self.check_error, self.shortfall)
         )
-        return Round(int(self.n_draws[place]), bound, check_bound, check_error, int(n_evaluations))
+        return Round(int(self.n_draws[place]), bound, check_bound, check_error, int(n_evaluations), shortfall)
 
 
 class Run:
@@ -87,6 +87,7 @@ class Run:
             n_draws=np.full(n, settings.draws.n),
             check_bound=unknown,
             check_error=unknown.copy(),
+            shortfall=unknown.copy(),
             log_ratios=_nothing(n),
         )
         self.gaussian: Reached | None = None  # where fits of another family began
@@ -244,7 +245,7 @@ class Run:
 
     def _round(self, entries: Entries, draws: Draws) -> None:
         """Raise bounds on one set of draws, and check them."""
-        ended = []
+        ended, before = [], self.reached.n_draws.copy()
         factor, factored = rows((self.factor, self.factored), entries.index)
         for group, tops in self._tops(entries, factored, factor, draws, self._record(draws)):
             begun = np.flatnonzero(tops.begun)
@@ -252,7 +253,13 @@ class Run:
             self._keep(group.index[begun], *found, draws=draws)
             self.notes.update({int(group.index[row]): note for row, note in tops.notes.items()})
             ended.append(group.index[begun])
-        self._check(np.concatenate(ended))
+            # What draws cost falls at least as fast as they become more; what the fewer ones did cost is now seen.
+            self.reached.shortfall[ended[-1]] = tops.rise[begun] * (before[ended[-1]] / draws.n) ** FALL
+        index = np.concatenate(ended)
+        first = index[before[index] >= draws.n]
+        if len(first) and not self.driver.stopped:
+            self._measure(first, draws)
+        self._check(index)
         if self.settings.checkpoint is not None:
             save(self.fits()[0], self.settings.checkpoint)
 
@@ -264,22 +271,26 @@ class Run:
         draws: Draws | None = None,
         record: Record | None = None,
     ) -> Iterator[tuple[Entries, Summit]]:
-        """Raise bounds: of those whose mean is whitened by a factor of its own, and of the others."""
+        """Raise bounds, of all that can be raised together."""
         settings = self.settings
         slack = 0.0 if self.polishes else settings.tolerance
+        for group in self._groups(entries, factored, factor):
+            yield group, self.driver.climb(group, draws or settings.draws, settings.method, slack, record)
+
+    def _groups(self, entries: Entries, factored: np.ndarray, factor: np.ndarray | None) -> Iterator[Entries]:
+        """Those whose mean is whitened by a factor of its own, with it, and the others."""
         for whitened in (True, False):
             chosen = np.flatnonzero(factored == whitened)
-            group = entries.some(chosen)
             if len(chosen):
-                group = group._replace(factor=factor[chosen] if whitened and factor is not None else None)
-                yield group, self.driver.climb(group, draws or settings.draws, settings.method, slack, record)
+                own = factor[chosen] if whitened and factor is not None else None
+                yield entries.some(chosen)._replace(factor=own)
 
     def _keep(self, index: np.ndarray, posterior: Member, hyper: Hyper, bound: Any, code: Any, *, draws: Draws) -> None:
         """What was reached, as a member of the family that was asked for; not checked yet."""
         reached = self.reached
         put((reached.posterior, reached.hyper), index, (self.settings.family.lift(posterior), hyper))
         reached.bound[index], reached.code[index], reached.n_draws[index] = bound, code, draws.n
-        reached.check_bound[index] = reached.check_error[index] = np.nan
+        reached.check_bound[index] = reached.check_error[index] = reached.shortfall[index] = np.nan
         reached.log_ratios[index] = _nothing(len(index))
         for place in index.tolist():
             self.notes.pop(place, None)
@@ -290,43 +301,43 @@ class Run:
         def record(place: int, posterior: Member, hyper: Hyper, bound: float) -> None:
             posterior, hyper = jax.tree.map(lambda leaf: np.asarray(leaf)[None], (posterior, hyper))
             self._keep(np.array([place]), posterior, hyper, bound, Code.MAX_SECONDS, draws=draws)
-            self._check(np.array([place]), weighed=False)
+            self._check(np.array([place]), final=False)
 
         return record
 
-    def _check(self, index: np.ndarray, *, weighed: bool = True) -> None:
-        """End a round: check the bounds, with as many check draws as it takes to judge each."""
+    def _check(self, index: np.ndarray, *, final: bool = True) -> None:
+        """End a round: the bounds on check draws and, at the top, what the draws may have cost."""
         settings, reached = self.settings, self.reached
         for n_draws in () if self.driver.stuck else np.unique(reached.n_draws[index]):
             group = index[reached.n_draws[index] == n_draws]
-            usual, grows = 5 * int(n_draws), 2 * n_draws <= settings.max_draws
-            # Weights need some hundreds, which cost no gradient.
-            least = int(np.clip(10 * n_draws, *_WEIGHED)) if weighed else 0
-
-            def decided(places, check_bound, error, n):
-                enough = n >= usual and not grows  # noqa: B023
-                told = clear(reached.bound[group[places]] - check_bound, error, settings.tolerance) | enough  # noqa: B023
-                return told & (n >= least)  # noqa: B023
-
-            n, judge = max(4 * usual if grows else usual, least), decided
-            if settings.n_check is not None:
-                n, judge = settings.n_check, lambda places, *seen: np.zeros(len(places), bool)
-            batch = int(np.clip(-(-n_draws // CHECK_BLOCK) * CHECK_BLOCK, CHECK_BLOCK, CHECK_BATCH))
-            entries = reached.entries(group)
-            seen = check(self.driver, entries, n=n, batch=batch, seed=settings.seed, decided=judge)
+            n = settings.n_check or int(np.clip(5 * n_draws, *_CHECKED if final else (1, _CHECKED[1])))
+            seen = check(self.driver, reached.entries(group), n=n, seed=settings.seed)
             reached.check_bound[group], reached.check_error[group] = seen.bound, seen.error
             for place, ratios in zip(group, seen.log_ratios, strict=True):
                 reached.log_ratios[place] = ratios
         for place in index.tolist():
             self.histories[place].append(reached.round(place, self.costs.gradients[place]))
 
+    def _measure(self, index: np.ndarray, draws: Draws) -> None:
+        """What the draws may have cost, in nats, by the gradient on others.
+
+        There the bound promises to rise by as much as both sets of draws are off, each of which is half of it.
+        """
+        index = index[self.reached.code[index] == Code.CONVERGED]
+        for entries in self._groups(self.reached.entries(index), self.factored[index], rows(self.factor, index)):
+            with np.errstate(invalid="ignore", over="ignore"):
+                judged = self.driver.judge(entries, draws.another())
+            self.reached.shortfall[entries.index] = np.nan_to_num(0.5 * judged.promise, nan=np.inf)
+
     # More draws, and other families.
 
     def _must_grow(self, index: np.ndarray) -> np.ndarray:
         reached, settings = rows(self.reached, index), self.settings
-        doubt = too_few(reached.bound - reached.check_bound, reached.check_error, settings.tolerance)
         may = 2 * reached.n_draws <= settings.max_draws
-        return index[(reached.code == Code.CONVERGED) & doubt & may]
+        # Of the first draws there is a rough guess; of others it has been seen by how much they have bettered the fit.
+        seen = np.array([len(self.histories[place]) > 1 for place in index], bool)
+        enough = np.where(seen, 1.0, _ROUGHLY) * settings.tolerance
+        return index[(reached.code == Code.CONVERGED) & (reached.shortfall > enough) & may]
 
     def _grow(self, index: np.ndarray) -> None:
         going = self._must_grow(index)
@@ -348,9 +359,12 @@ class Run:
             going = self._must_grow(going)
 
     def _draws_needed(self, place: int) -> int:
-        reached = rows(self.reached, place)
-        gap, settings = float(reached.bound - reached.check_bound), self.settings
-        return draws_needed(int(reached.n_draws), gap, settings.tolerance, settings.max_draws)
+        reached, settings = rows(self.reached, place), self.settings
+        n, most = int(reached.n_draws), settings.max_draws
+        if len(self.histories[place]) > 1:
+            return draws_needed(n, float(reached.shortfall), settings.tolerance, most)
+        # The gradient on other draws is a rough guess, the more so if it has few components.
+        return doubled(n, 2 if self.batch.problem.dim > _FEW_COORDINATES else 3, most)
 
     def _lift(self, index: np.ndarray) -> None:
         """Go on in the family that was asked for, from the Gaussian in which it begins."""

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from quenched.draws import Draws, Purpose, make, stream
-from quenched.execute import SMALL_CHUNK
 from quenched.families import Diagonal, Family, Member, Role, factor_of_inverse, roles
 from quenched.fitting.ascent import Limits
 from quenched.fitting.blame import blame_draws, blame_start
@@ -23,6 +22,7 @@ from quenched.objective import Totals
 from quenched.targets import Hyper
 
 MAX_HESSIAN_DIM = 1500  # beyond, a dense Hessian costs more than it gives
+_DRAWS_OF_SHORT_FIT = 16
 _LONGEST_SHORT_FIT = 60  # evaluations of one that is still rising and may win
 _SHORT_FIT = Limits(gradient_tolerance=1e-2, max_evaluations=_LONGEST_SHORT_FIT, whiten_every=_LONGEST_SHORT_FIT)
 _MAX_SHRINKS = 12
@@ -131,7 +131,7 @@ class Starter:
     def _at_short_fits(self, places: np.ndarray) -> None:
         """Fit means and standard deviations with a few broad draws, and stand there where that is better."""
         groups = Diagonal().groups(self.sizes)
-        draws = make("matched", SMALL_CHUNK, self.dim, stream(self.seed, Purpose.SHORT_FIT), groups)
+        draws = make("matched", _DRAWS_OF_SHORT_FIT, self.dim, stream(self.seed, Purpose.SHORT_FIT), groups)
         places, broad = self._finite_everywhere(places, draws, 1.0)
         if not len(places):
             return
@@ -140,7 +140,8 @@ class Starter:
         )
         limits = _SHORT_FIT._replace(moves=moves, has_rival=True)
         found = self.driver.short_fits(broad, draws, limits, self.starts.worth[places])
-        begun = np.flatnonzero(found.begun)
+        # What a fit to few draws is worth on its own is more than it is worth on others.
+        begun = np.flatnonzero(found.begun & (found.bound > self.starts.worth[places]))
         if len(begun):
             self._stand(places[begun], *rows((found.posterior, found.hyper), begun))
 
