@@ -189,6 +189,7 @@ def gives_up(n: Array, recent: Array, rival: Array, dim: int) -> Array:
     """Whether an ascent with a rival ends after `n` turns, given its last bounds."""
     xp, bound, earlier = namespace(recent), recent[-1], recent[-4]
     far = 5.0 * dim + 50.0  # nats below the rival, too many to make up for after `LOOK_BACK` turns
+    rival = xp.where(xp.isfinite(rival), rival, xp.where(xp.isfinite(bound), bound, 0.0))
     behind = xp.maximum(rival - bound, 0.0)
     pace = xp.cbrt(behind / xp.maximum(rival - earlier, 1e-300))  # by which it falls behind less with every turn
     expected = behind * pace ** xp.maximum(LOOK_BACK - n, 0)
