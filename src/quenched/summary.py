@@ -1,6 +1,7 @@
 """A fit as a table: for reading in a terminal, and as rows for anything else."""
 
 import io
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -100,8 +101,10 @@ def render(fit: "Fit", diagnosis: "Diagnosis | None" = None) -> str:
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # pyright: ignore
 
 
-def print_summary(fit: "Fit", console, diagnosis: "Diagnosis | None" = None) -> None:
-    """Print to a rich console."""
+def print_summary(
+    fit: "Fit", console, diagnosis: "Diagnosis | None" = None, says: Callable[[str], str] = lambda verdict: verdict
+) -> None:
+    """Print to a rich console; `says` puts the verdict into the words of whoever reads it."""
     from rich.table import Table
     from rich.text import Text  # plain: names and messages may hold square brackets, which rich takes for styles
 
@@ -133,7 +136,7 @@ def print_summary(fit: "Fit", console, diagnosis: "Diagnosis | None" = None) -> 
         facts.add_row(name, Text(value))
     console.print(facts)
     console.print()
-    console.print(Text(fit.verdict.removeprefix(str(judged)).strip()))
+    console.print(Text(says(fit.verdict.removeprefix(str(judged)).strip())))
 
 
 def describe(fit: "Fit", diagnosis: "Diagnosis | None" = None) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ from functools import cache
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.scipy.special import logsumexp
 from jax.scipy.stats import norm, t
 
 import problems
@@ -47,6 +48,22 @@ def funnel(w):
     return norm.logpdf(w[0], 0.0, 3.0) + jnp.sum(norm.logpdf(w[1:], 0.0, jnp.exp(0.5 * w[0])))
 
 
+def mixture(parameters, data):
+    weights, away = jnp.array([0.5, 0.5]), data[:, None] - parameters["centre"]
+    return jnp.sum(logsumexp(norm.logpdf(away), axis=1, b=weights)) + jnp.sum(
+        norm.logpdf(parameters["centre"], 0.0, 5.0)
+    )
+
+
+def product(parameters):
+    return 50.0 * norm.logpdf(parameters["a"] * parameters["b"], 4.0) + norm.logpdf(
+        parameters["a"] / parameters["b"], 1.0
+    )
+
+
+TWO_HUMPS = np.concatenate([np.linspace(-4.0, -2.0, 30), np.linspace(2.0, 4.0, 30)])
+
+
 def between_the_wells() -> qd.Fit:
     """A posterior put by hand where the bound is at a saddle."""
     fit = qd.fit(double_well, np.full(1, 1.0), progress=False)
@@ -67,6 +84,8 @@ FITS = {
     "two bumps": lambda: qd.fit(two_bumps, np.zeros(1), progress=False),
     "Student": lambda: qd.fit(student, np.zeros(1), progress=False),
     "nearly normal": lambda: qd.fit(nearly_normal, np.zeros(10), seed=2, progress=False),
+    "mixture": lambda: qd.fit(mixture, {"centre": np.array([-1.0, 1.0])}, data=TWO_HUMPS, progress=False),
+    "product": lambda: qd.fit(product, {"a": 2.0, "b": 2.0}, progress=False),
     "funnel": lambda: qd.fit(funnel, np.zeros(6), seed=2, progress=False),
 }
 
@@ -83,8 +102,10 @@ EXPECTED = {
     "short of the top": ("logistic, one round", "logistic", "Resume with qd.fit"),
     "draws matter": ("logistic, few draws", "logistic", "Use more draws"),
     "draws suffice": ("logistic", "logistic, few draws", "more of them will not help"),
-    "correlations left out": ("a Gaussian by halves", "a Gaussian", "linear_response.sd"),
+    "correlations left out": ("a Gaussian by halves", "a Gaussian", 'Use family="full".'),
     "skewed": ("log gamma", "a Gaussian by halves", "The target is skewed in"),
+    "driven": ("funnel", "log gamma", "The spread of the others changes with parameters[0]"),
+    "copies elsewhere": ("mixture", "logistic", "the 2 entries of centre are exchanged: this is one of 2 copies"),
 }
 
 
@@ -99,6 +120,20 @@ def test_a_problem_that_brings_it_about_and_one_that_does_not(name):
     assert name in names
     assert words in verdict
     assert name not in found(fails)[0]
+
+
+def test_signs_that_change_together_are_noticed():
+    diagnosis = FITS["product"]().diagnose(progress=False)
+    assert [mirror.says for mirror in diagnosis.mirrors] == ["the sign of a and b is changed"]
+    assert diagnosis.mirrors[0].nats == pytest.approx(np.log(2.0))
+
+
+def test_linear_response_is_not_advised_where_it_takes_longer_than_the_fit():
+    quick = FITS["a Gaussian by halves"]().diagnose(progress=False)
+    assert quick.linear_response.n_gradients > quick.fit.n_evaluations
+    assert "linear_response" not in quick.verdict
+    slow = dataclasses.replace(quick, fit=dataclasses.replace(quick.fit, n_evaluations=10**6))
+    assert "Use diagnosis.linear_response.sd, or" in slow.verdict
 
 
 def test_laplace_is_told_to_raise_the_bound():
@@ -124,7 +159,7 @@ def test_missed_spread_of_a_gaussian_is_exact():
 
 
 def test_draws_that_suffice_for_means_alone_are_said_to():
-    few = qd.fit(skewed_scale, {"tau": 1.0}, transforms={"tau": qd.positive}, draws=8, seed=5, progress=False)
+    few = qd.fit(skewed_scale, {"tau": 1.0}, transforms={"tau": qd.positive}, draws=8, seed=7, progress=False)
     assert "suffice for means, but the sd of tau is only known to" in few.diagnose(progress=False).verdict
 
 

@@ -158,12 +158,13 @@ def _shapes(leaves: Any) -> str:
 def _print(fit: "Fit", quiet: bool) -> None:
     from rich.console import Console
 
+    from quenched.cli.commands import as_commands
     from quenched.summary import print_summary
 
     if quiet:
-        print(fit.verdict)
+        print(as_commands(fit.verdict))
     else:
-        print_summary(fit, Console(), fit.diagnosis)
+        print_summary(fit, Console(), fit.diagnosis, says=as_commands)
 
 
 def _keep(fit: "Fit", label: str, path: Path) -> None:

@@ -16,13 +16,14 @@ from quenched.diagnostics.curvature import Curvature, missed_spread, whitened
 from quenched.diagnostics.draw_error import answer_of, draw_error
 from quenched.diagnostics.importance import weigh
 from quenched.diagnostics.linear_response import LinearResponse
+from quenched.diagnostics.mirrors import Mirror, mirrors
 from quenched.diagnostics.optimisation import optimisation_error
 from quenched.diagnostics.skewness import skewness
 from quenched.fitting import Watcher, quiet_blas
 from quenched.numbers import whole_number
 from quenched.objective import Objective
 from quenched.result import Fit, require_origin
-from quenched.transforms import Parameters
+from quenched.transforms import Parameters, real_names
 from quenched.trust import Answer, Departure, Reweighted, departures, reweight
 from quenched.weights import Weighed, Weights
 
@@ -60,6 +61,10 @@ class Diagnosis(Weighed):
     missed_spread
         For a family that leaves out correlations: by how much they widen each coordinate, from the curvature
         averaged over it; one for all where nothing is left out.
+    driving
+        Names of the few coordinates, if any, with which the spread of the others changes: a Gaussian cannot follow it.
+    mirrors
+        Changes of the parameters that lead to a copy of the posterior elsewhere: `evidence` is that of one copy.
     linear_response
         Standard deviations and covariances by linear response, computed when asked for.
     n_evaluations
@@ -79,6 +84,8 @@ class Diagnosis(Weighed):
     skewness: np.ndarray
     skewness_error: np.ndarray
     missed_spread: np.ndarray
+    driving: list[str]
+    mirrors: list[Mirror]
     linear_response: LinearResponse = field(repr=False)
     n_replicates: int
     n_evaluations: int
@@ -173,6 +180,8 @@ def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES
             skewness=skew.value,
             skewness_error=skew.error,
             missed_spread=missed_spread(coordinates),
+            driving=[real_names(fit.space)[place] for place in skew.driving],
+            mirrors=mirrors(problem, member, hyper, seed),
             linear_response=LinearResponse(held, fit.space, progress=progress),
             n_replicates=replicates,
             n_evaluations=n_evaluations + objective.n_evaluations,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from quenched.summary import rows_of
-from quenched.transforms import positive
+from quenched.transforms import real_names
 from quenched.trust import DRAWS_MATTER, Answer, Drift, Facts, Trust, answer
 from quenched.weights import BAD
 
@@ -81,21 +81,14 @@ def _skewed(diagnosis: "Diagnosis") -> list[str]:
     """Coordinates along which the target is clearly skewed, the worst first."""
     sure = np.abs(diagnosis.skewness) > 2.0 * diagnosis.skewness_error
     order = np.argsort(-np.abs(diagnosis.skewness))
-    names = _real_names(diagnosis)
+    names = real_names(diagnosis.fit.space)
     return [names[i] for i in order if sure[i] and abs(diagnosis.skewness[i]) > _SKEWED]
 
 
 def _too_narrow(diagnosis: "Diagnosis") -> list[str]:
     order = np.argsort(-diagnosis.missed_spread)
-    names = _real_names(diagnosis)
+    names = real_names(diagnosis.fit.space)
     return [names[i] for i in order if diagnosis.missed_spread[i] > _WIDER]
-
-
-def _real_names(diagnosis: "Diagnosis") -> list[str]:
-    """Coordinates as they are on the real line, where the posterior is Gaussian: `log tau` for a positive tau."""
-    space = diagnosis.fit.space
-    logarithmic = np.repeat([leaf.transform == positive for leaf in space.leaves], space.sizes)
-    return [f"log {name}" if log else name for name, log in zip(space.coordinate_names(), logarithmic, strict=True)]
 
 
 def _some(names: list[str]) -> str:
@@ -104,7 +97,7 @@ def _some(names: list[str]) -> str:
 
 
 def _short(d: "Diagnosis") -> bool:
-    return d.at_maximum and d.optimisation_error > _SHORT_OF_TOP
+    return d.at_maximum and d.optimisation_error > max(_SHORT_OF_TOP, 0.1 * d.fit.settings["tolerance"])
 
 
 def _at_top(d: "Diagnosis") -> bool:
@@ -172,12 +165,34 @@ FINDINGS = (
             f"The {d.fit.settings['family']} family leaves out correlations: the sd of {_some(_too_narrow(d))} is too "
             f"small by a factor of about {d.missed_spread.max():.2g}."
         ),
-        lambda d: 'Use diagnosis.linear_response.sd, or family="full".',
+        lambda d: (
+            'Use diagnosis.linear_response.sd, or family="full".'
+            if d.linear_response.n_gradients <= d.fit.n_evaluations
+            else 'Use family="full".'
+        ),
     ),
     Finding(
         "skewed",
         lambda d: bool(_skewed(d)),
         lambda d: f"The target is skewed in {_some(_skewed(d))}.",
         lambda d: "" if d.answer.trust is Trust.BOTH else advice_on(d),
+    ),
+    Finding(
+        "driven",
+        lambda d: bool(d.driving) and d.answer.trust is not Trust.BOTH,
+        lambda d: (
+            f"The spread of the others changes with {_some(d.driving)}, which no Gaussian follows: write the model so that "
+            f"it does not (non-centred), or draw {_some(d.driving)} by MCMC."
+        ),
+        lambda d: "",
+    ),
+    Finding(
+        "copies elsewhere",
+        lambda d: bool(d.mirrors),
+        lambda d: (
+            f"The log density is the same when {d.mirrors[0].says}: this is one of {d.mirrors[0].copies} copies, and the "
+            f"log evidence of them all is {d.mirrors[0].nats:.2f} nats higher, if they do not overlap."
+        ),
+        lambda d: "",
     ),
 )

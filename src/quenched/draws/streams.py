@@ -34,6 +34,7 @@ class Purpose(IntEnum):
     PROJECTION = 15  # the draws of each row that a fitted model projects
     CURVES = 16  # points that follow a posterior, for a figure
     BOUNDS = 17  # points that tell whether a parameter presses against its bounds
+    MIRRORS = 19  # samples at which copies of a posterior are looked for
     SHORTFALL = 18  # a second set of draws, for what the first one may have cost
 
 

@@ -74,8 +74,12 @@ def blame_flight(problem: Problem, posterior: Member, start: np.ndarray) -> str 
     )
 
 
-def blame_region(problem: Problem, posterior: Posterior, hyper: Hyper, outside: np.ndarray, n_inside: int) -> str:
+def blame_region(
+    problem: Problem, posterior: Posterior, hyper: Hyper, outside: np.ndarray, n_inside: int, *, nan: bool
+) -> str:
     """Say where the log density is not finite: at these check draws, or further out along a single parameter.
+
+    `nan` says whether it is NaN at any of them, rather than minus infinity at all.
 
     No check draw may meet what lies beyond three standard deviations; so every parameter is looked at there on purpose,
     the others where they are expected given it.
@@ -87,11 +91,15 @@ def blame_region(problem: Problem, posterior: Posterior, hyper: Hyper, outside: 
         guilty = [names[i] for i in np.argsort(-np.median(depth, axis=0))[:2]]
         low, high = outside.min(axis=0), outside.max(axis=0)
         first = int(np.argmax(np.median(depth, axis=0)))
+        if nan:
+            what, remedy = "not finite", "Look for a logarithm, a square root or a division there, or give"
+        else:
+            what, remedy = "minus infinity", "The support ends there, and no transform says so: give"
         return (
-            f"The log density is not finite at {len(outside)} of {len(outside) + n_inside} check draws; they differ from the "
+            f"The log density is {what} at {len(outside)} of {len(outside) + n_inside} check draws; they differ from the "
             f"others most in {', '.join(guilty)} ({names[first]} from {low[first]:.3g} to {high[first]:.3g} on the real "
-            "line). Look for a logarithm, a square root or a division there, or give a transform (positive, "
-            "interval(a, b), ...) that keeps the parameter where the log density exists."
+            f"line). {remedy} a transform (positive, interval(a, b), ...) that keeps the parameter where the log density "
+            "exists."
         )
     if problem.programs is None:
         return ""  # a call of a function on the host may take long

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from quenched.arrays import Array
+from quenched.arrays import Array, choose
 from quenched.draws import Draws
 from quenched.execute import Traceable, Wait, obey_interrupts
 from quenched.fitting.ascent import Climb, Climber, Limits
@@ -103,7 +103,9 @@ class Searches:
         return self.machine.with_eigenvalues(state)
 
     def turn(self, state: Newton, data, context):
-        return self.machine.tell(state, _expansion(self.second_order, state.trial, data, state.hyper), context)
+        trial = _expansion(self.second_order, state.trial, data, state.hyper)
+        told = self.machine.tell(state, trial.value, context)
+        return choose(told.rising, lambda: self.machine.take(told, trial, context), lambda: told)
 
     def report(self, state: Newton, context):
         return self.machine.report(state)

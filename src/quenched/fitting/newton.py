@@ -86,6 +86,7 @@ class Newton(NamedTuple):
     converged: Array
     running: Array
     due: Array  # eigenvalues must be taken before the next turn
+    rising: Array  # the target has risen at the trial, and must be known to second order there
 
     @property
     def trial(self) -> Array:
@@ -94,7 +95,7 @@ class Newton(NamedTuple):
 
 @dataclass(frozen=True)
 class NewtonMachine:
-    """The search: is told of expansions at `newton.trial`."""
+    """The search: is told the target's value at `newton.trial`, and its derivatives where that is higher."""
 
     form: Form
 
@@ -105,19 +106,34 @@ class NewtonMachine:
         nothing, square = xp.zeros_like(at.gradient), xp.zeros_like(at.hessian)
         real = xp.zeros(())
         eigen = (nothing, square)
-        state = Newton(at, hyper, real, nothing, real, nothing, eigen, yes, yes, zero, zero, zero + 1, ~yes, yes, ~yes)
+        flags = (~yes, yes, ~yes, ~yes)  # not converged, running, nothing due, not rising
+        state = Newton(at, hyper, real, nothing, real, nothing, eigen, yes, yes, zero, zero, zero + 1, *flags)
         return self._aim(state)
 
-    def tell(self, newton: Newton, trial: Expansion, search: Search) -> Newton:
-        """Take in the target at the trial; when the step has ended, renew the precisions and see whether all has settled."""
-        xp, damping = namespace(newton.damping), newton.damping
+    def tell(self, newton: Newton, value: Array, search: Search) -> Newton:
+        """Take in the target's value at the trial: where it has risen, `take` must follow."""
         nothing_left = newton.decrement < search.tolerance
-        value, enough = self._joint(newton.at, newton.hyper)[0], 1e-4 * newton.decrement
-        risen = self._joint(trial, newton.hyper)[0] >= value + enough - 1e-13 * abs(value)
-        accepted = ~nothing_left & trial.finite & risen
+        here = self._joint(newton.at, newton.hyper)[0]
+        there = joint_value(self.form, newton.trial, value, newton.hyper)
+        rising = ~nothing_left & (there >= here + 1e-4 * newton.decrement - 1e-13 * abs(here))  # False for NaN
+        return choose(
+            rising,
+            lambda: newton._replace(rising=rising),
+            lambda: self._after(newton, rising, search),
+        )
+
+    def take(self, newton: Newton, trial: Expansion, search: Search) -> Newton:
+        """Step to the trial, where the target has risen and is now known to second order."""
+        at = choose(trial.finite, lambda: trial, lambda: newton.at)
+        return self._after(newton._replace(at=at), trial.finite, search)
+
+    def _after(self, newton: Newton, accepted: Array, search: Search) -> Newton:
+        """After a trial; when the step has ended, renew the precisions and see whether all has settled."""
+        xp, damping = namespace(newton.damping), newton.damping
+        nothing_left = ~accepted & (newton.decrement < search.tolerance)
         lower, higher = xp.where(damping > 1e-3, damping / 8.0, 0.0), xp.maximum(4.0 * damping, 1e-3)
         ahead = newton._replace(
-            at=choose(accepted, lambda: trial, lambda: newton.at),
+            rising=newton.rising & False,
             damping=xp.where(nothing_left, damping, xp.where(accepted, lower, higher)),
             definite=newton.definite | accepted,
             trials=newton.trials + 1,
@@ -201,16 +217,20 @@ class NewtonMachine:
 
 def log_joint(form: Form, at: Expansion, hyper: Hyper) -> tuple[Array, Array, Array]:
     """Value, gradient and negative Hessian of the log joint."""
-    weight = form.weight(hyper)
-    value = form.offset(hyper) + weight * at.value
-    prior = form.prior(hyper)
+    weight, prior = form.weight(hyper), form.prior(hyper)
+    value = joint_value(form, at.point, at.value, hyper)
     if prior is None:
         return value, weight * at.gradient, -weight * at.hessian
     mean, precision = prior
-    value = value + form.log_prior(at.point[None], hyper)[0]
     gradient, hessian = weight * at.gradient - precision @ (at.point - mean), precision - weight * at.hessian
     as_given = namespace(at.value).asarray
     return as_given(value), as_given(gradient), as_given(hessian)
+
+
+def joint_value(form: Form, point: Array, value: Array, hyper: Hyper) -> Array:
+    """The log joint at a point, given the target's value there."""
+    joint = form.offset(hyper) + form.weight(hyper) * value
+    return joint if form.prior(hyper) is None else joint + form.log_prior(point[None], hyper)[0]
 
 
 def settled(new: Hyper, old: Hyper) -> Array:
@@ -266,6 +286,10 @@ class Expander:
         value, gradient, hessian = self.executor.second_order(point, spread, self.problem.data, hyper.free)
         return Expansion(point, np.asarray(value), gradient, hessian)
 
+    def value(self, point: np.ndarray, hyper: Hyper) -> np.ndarray:
+        """The target's value alone, which costs no gradient."""
+        return np.asarray(self.executor.values(point[None], self.problem.data, hyper.free))[0]
+
     def joint(self, at: Expansion, hyper: Hyper) -> tuple[float, np.ndarray, np.ndarray]:
         """Value, gradient and negative Hessian of the log joint."""
         value, gradient, precision = log_joint(self.problem.form, at, hyper)
@@ -281,5 +305,6 @@ class Expander:
             if not newton.running or expired():
                 return machine.report(newton)
             idle = newton.decrement < search.tolerance  # no trial is needed to end this step
-            trial = newton.at if idle else self.expand(newton.trial, newton.spread, newton.hyper)
-            newton = machine.tell(newton, trial, search)
+            newton = machine.tell(newton, newton.at.value if idle else self.value(newton.trial, newton.hyper), search)
+            if newton.rising:
+                newton = machine.take(newton, self.expand(newton.trial, newton.spread, newton.hyper), search)

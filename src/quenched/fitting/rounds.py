@@ -398,7 +398,8 @@ class Run:
         problem, inside = self.batch.problem, fit.log_ratios[np.isfinite(fit.log_ratios)]
         near = fit.posterior.transform(fit.check_draws)
         try:
-            region = blame_region(problem, fit.posterior, hyper, near[~np.isfinite(fit.log_ratios)], len(inside))
+            beyond, nan = near[~np.isfinite(fit.log_ratios)], bool(np.isnan(fit.log_ratios).any())
+            region = blame_region(problem, fit.posterior, hyper, beyond, len(inside), nan=nan)
         except KeyboardInterrupt:
             region = ""  # what was reached counts for more
         sign = sign_remark(problem.space, self.points[0], fit.posterior.mean, np.sqrt(fit.posterior.variance))

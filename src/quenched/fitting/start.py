@@ -26,6 +26,7 @@ _DRAWS_OF_SHORT_FIT = 16
 _LONGEST_SHORT_FIT = 60  # evaluations of one that is still rising and may win
 _SHORT_FIT = Limits(gradient_tolerance=1e-2, max_evaluations=_LONGEST_SHORT_FIT, whiten_every=_LONGEST_SHORT_FIT)
 _MAX_SHRINKS = 12
+_NEAR_A_MODE = 0.05  # nats: near enough to begin there
 
 
 class Starts(NamedTuple):
@@ -95,7 +96,7 @@ class Starter:
         fooled = np.zeros(0, int)
         if len(curved):
             at, hyper = rows((first, self.hyper), curved)
-            begun, found = driver.modes(self.index[curved], at, hyper, Search())
+            begun, found = driver.modes(self.index[curved], at, hyper, Search(tolerance=_NEAR_A_MODE))
             curved = curved[begun]
             fooled = curved[~to_be_trusted(found, self._stand_at(curved, found))]
         return np.concatenate([np.flatnonzero(first.sound & ~first.finite), fooled])

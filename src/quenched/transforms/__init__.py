@@ -10,6 +10,7 @@ from quenched.transforms.space import (
     leaf_name,
     leaf_names,
     lists_as_arrays,
+    real_names,
 )
 from quenched.transforms.transform import Interval, Transform, above, below, interval, ordered, positive, real, simplex
 
@@ -31,6 +32,7 @@ __all__ = [
     "positive",
     "read_transform",
     "real",
+    "real_names",
     "simplex",
     "transform_kinds",
     "write_transform",

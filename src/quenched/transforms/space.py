@@ -10,7 +10,7 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.numbers import is_list_of_numbers
-from quenched.transforms.transform import Real, Transform
+from quenched.transforms.transform import Real, Transform, positive
 
 _AMBIGUOUS = set(".[]'\"")
 
@@ -88,6 +88,12 @@ class Space(eqx.Module):
     def coordinate_names(self) -> list[str]:
         """A name for every coordinate of the real-line vector, likewise."""
         return [name for leaf in self.leaves for name, _ in leaf.entries(leaf.real_shape)]
+
+
+def real_names(space: Space) -> list[str]:
+    """Coordinates as they are on the real line, where posteriors are Gaussian: `log tau` for a positive tau."""
+    logarithmic = np.repeat([leaf.transform == positive for leaf in space.leaves], space.sizes)
+    return [f"log {name}" if log else name for name, log in zip(space.coordinate_names(), logarithmic, strict=True)]
 
 
 def describe_space(start: Parameters, transforms: object = None) -> tuple[Space, np.ndarray]:

@@ -1,0 +1,22 @@
+"""What a verdict advises can be typed where it is read."""
+
+import pytest
+
+from quenched.cli.commands import as_commands
+
+
+@pytest.mark.parametrize(
+    ("python", "command"),
+    [
+        ('Try family="warped"; if', "Try --family warped; if"),
+        ("Use more draws (now 64): draws=256.", "Use more draws (now 64): --draws 256."),
+        (
+            "Resume with qd.fit(log_density, fit, data=data), or try starts=4.",
+            "Resume with --resume, or try --starts 4.",
+        ),
+        ("Resume with qd.fit(log_density, fit).", "Resume with --resume."),
+        ("Use it as it is.", "Use it as it is."),
+    ],
+)
+def test_as_options_of_the_command_line(python, command):
+    assert as_commands(python) == command
