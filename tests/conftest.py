@@ -1,4 +1,4 @@
-"""For every test: no window, no network beyond this machine."""
+"""For every test: no window, no network beyond this machine, and programs that are compiled fast rather than well."""
 
 import os
 import socket
@@ -6,6 +6,11 @@ import socket
 import pytest
 
 os.environ["MPLBACKEND"] = "Agg"
+# Nearly all of the time of the tests is spent compiling programs that then run for milliseconds.
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
+)
 
 _HERE = ("127.0.0.1", "::1", "localhost")
 

@@ -28,6 +28,11 @@ def log_gamma(w, shape):
     return jnp.sum(shape * w - jnp.exp(w))
 
 
+def pairs(w, correlation):
+    a, b = w[::2], w[1::2]
+    return -0.5 * jnp.sum(a**2 + b**2 - 2.0 * correlation * a * b) / (1.0 - correlation**2)
+
+
 def broken_beyond(w, limit):
     return -0.5 * jnp.sum(w**2) + 0.0 * jnp.sqrt(limit - w[0])
 
@@ -46,7 +51,8 @@ FITS = {
     "NaN far": lambda: fit(broken_beyond, 2, data=np.asarray(4.2)),
     "correlated, by halves": lambda: fit(equicorrelated, 5, family="diagonal"),
     "log gamma, 0.7": lambda: fit(log_gamma, 2, data=np.asarray(0.7)),
-    "log gamma, 2": lambda: fit(log_gamma, 3, data=np.asarray(2.0)),
+    "two pairs, by halves": lambda: fit(pairs, 4, data=np.asarray(0.5), family="diagonal"),
+    "a pair, by halves": lambda: fit(pairs, 2, data=np.asarray(0.4), family="diagonal"),
     "Student": lambda: fit(lambda w: jnp.sum(t.logpdf(w, 5.0)), 1),
 }
 
@@ -59,9 +65,9 @@ EXPECTED = {
     "family is far off": ("correlated, by halves", "logistic", "diagonal family is some way"),
     "means differ": ("logistic, Laplace", "logistic", "the mean of parameters"),
     "not finite further out": ("NaN far", "logistic", "further out"),
-    "sds differ": ("log gamma, 0.7", "logistic", "times the posterior's"),
+    "sds differ": ("two pairs, by halves", "logistic", "times the posterior's"),
     "draws matter": ("logistic, adrift", "logistic", "other draws would move"),
-    "family nearly fits": ("log gamma, 2", "logistic", "near the posterior but not the same"),
+    "family nearly fits": ("a pair, by halves", "logistic", "near the posterior but not the same"),
     "heavier tails": ("Student", "logistic", "no probability far out"),
     "fits": ("logistic", None, "are good"),
 }

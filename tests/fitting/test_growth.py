@@ -15,7 +15,7 @@ def heavy(w, data):
 
 
 MIXING = np.eye(6) + 0.5 * np.random.default_rng(0).standard_normal((6, 6))
-TOLERANCE = 0.1
+TOLERANCE = 0.002
 grow = {"data": MIXING, "progress": False}
 
 
@@ -24,37 +24,51 @@ def grown():
     return qd.fit(heavy, np.zeros(6), tolerance=TOLERANCE, max_draws=4096, seed=4, **grow)
 
 
-def test_draws_double_until_the_gap_is_below_the_tolerance(grown):
+def test_draws_grow_until_they_cost_less_than_the_tolerance(grown):
     sizes = grown.history.n_draws
     assert grown.n_rounds > 1
     assert sizes[0] == 64
-    np.testing.assert_array_equal(sizes[1:], 2 * sizes[:-1])
+    assert set(sizes[1:] / sizes[:-1]) <= {2, 4, 8}
     assert grown.n_draws == sizes[-1]
-    doubt = np.abs(grown.history.bound - grown.history.check_bound) + 2.0 * grown.history.check_error
-    assert (doubt[:-1] > TOLERANCE).all()
-    assert doubt[-1] <= TOLERANCE
+    assert grown.history.shortfall[0] > 0.25 * TOLERANCE  # a first guess has to be better than that
+    assert (grown.history.shortfall[1:-1] > TOLERANCE).all()
+    assert grown.shortfall <= TOLERANCE
     assert grown.draws_suffice
-    assert f"within the tolerance of {TOLERANCE} nats" in grown.verdict
+    assert f"where {TOLERANCE:.2g} are tolerated" in grown.verdict
+
+
+def test_the_shortfall_is_what_better_draws_gain():
+    """Against a fit with so many draws that they cost nothing, on draws that neither has seen."""
+    fine = qd.fit(heavy, np.zeros(6), draws=8192, **grow)
+    z = np.random.default_rng(1).standard_normal((100_000, 6))
+    target = lambda w: -2.0 * np.sum(np.log1p((w @ MIXING.T) ** 2 / 3.0), axis=1)
+    bound = lambda fit: np.mean(
+        target(fit.posterior.transform(z)) - fit.posterior.log_density(fit.posterior.transform(z))
+    )
+    lost, guessed = [], []
+    for seed in range(8):
+        fit = qd.fit(heavy, np.zeros(6), draws=64, seed=seed, **grow)
+        lost.append(bound(fine) - bound(fit))
+        guessed.append(fit.shortfall)
+    assert 0.25 < np.median(guessed) / np.median(lost) < 4.0
 
 
 def test_growing_is_the_same_as_asking_for_that_many(grown):
     """The raw draws are a prefix and the whole set is matched again, so the way there leaves no trace."""
     direct = qd.fit(heavy, np.zeros(6), draws=grown.n_draws, tolerance=TOLERANCE, seed=4, **grow)
-    np.testing.assert_allclose(direct.bound, grown.bound, atol=1e-6)
-    np.testing.assert_allclose(direct.mean, grown.mean, atol=1e-3)
+    np.testing.assert_allclose(direct.bound, grown.bound, atol=0.02 * TOLERANCE)
+    np.testing.assert_allclose(direct.mean, grown.mean, atol=2e-3)
     assert direct.n_rounds == 1
 
 
 def test_growth_ends_at_max_draws_and_the_verdict_says_so():
-    fit = qd.fit(heavy, np.zeros(6), tolerance=1e-4, check=2000, max_draws=128, **grow)
+    fit = qd.fit(heavy, np.zeros(6), tolerance=1e-5, check=2000, max_draws=128, **grow)
     assert fit.n_draws == 128
     assert fit.converged
     assert not fit.draws_suffice
-    assert "The draws may suffice for the tolerance of 0.0001 nats, as far as can be told" in fit.verdict
-    # Independent draws make the bound optimistic beyond doubt.
-    few = qd.fit(heavy, np.zeros(6), tolerance=1e-4, check=2000, draws=qd.iid(80, 6), **grow)
-    assert "The draws are too few for the tolerance of 0.0001 nats" in few.verdict
-    assert "use more draws (now 80)" in few.verdict
+    assert "The draws are too few" in fit.verdict
+    assert "where 1e-05 are tolerated" in fit.verdict
+    assert "use more (now 128)" in fit.verdict
 
 
 def test_max_draws_below_the_usual_first_number_is_kept():
@@ -67,7 +81,7 @@ def test_a_wide_tolerance_needs_no_growth():
     fit = qd.fit(heavy, np.zeros(6), tolerance=5.0, **grow)
     assert fit.n_rounds == 1
     assert "The draws suffice" in fit.verdict
-    assert "within the tolerance of 5 nats" in fit.verdict
+    assert "where 5 are tolerated" in fit.verdict
 
 
 def test_fixed_draws_never_grow():
@@ -103,6 +117,6 @@ def test_the_check_has_the_number_of_draws_asked_for():
 def test_the_error_of_the_check_is_honest():
     """The spread of check bounds over independent check draws is what the error says."""
     problem = problems.PROBLEMS["skew_normal"]
-    fits = [problem.fit(draws=qd.matched(32, 1, seed=0), check=100, seed=seed) for seed in range(40)]
+    fits = [problem.fit(draws=qd.matched(32, 1, seed=0), check=1024, seed=seed) for seed in range(40)]
     spread = np.std([fit.check_bound for fit in fits], ddof=1)
     assert 0.6 < spread / np.mean([fit.check_error for fit in fits]) < 1.6

@@ -73,7 +73,7 @@ def test_hyperparameters_may_be_keyword_only():
 
 def test_a_learned_prior_precision_is_at_its_closed_form():
     target = qd.with_gaussian_prior(lambda w, data: jnp.sum(norm.logpdf(data, w, 1.0)))
-    fit = qd.fit(target, np.zeros(6), data=Y, draws=12, progress=False)
+    fit = qd.fit(target, np.zeros(6), data=Y, draws=12, method=qd.Joint(gradient_tolerance=1e-5), progress=False)
     moment = np.sum(fit.mean**2) + np.trace(fit.covariance)
     np.testing.assert_allclose(fit.hyper["prior_precision"], 6.0 / moment, rtol=1e-6)
     np.testing.assert_allclose(1.0 / fit.hyper["prior_precision"], np.mean(Y**2) - 1.0, rtol=1e-3)

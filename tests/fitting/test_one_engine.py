@@ -235,7 +235,7 @@ def test_other_transforms_than_those_of_the_earlier_fit_are_taken():
     assert narrow.space.leaves[0].transform == qd.interval(0.0, 4.0)
     assert narrow.sample(200)["w"].max() <= 4.0
     same = qd.fit(log_density, first, transforms={"w": qd.positive}, progress=False)
-    assert same.n_objective_evaluations <= 2
+    assert same.bound > first.bound  # it goes on from there
 
 
 # Densities without a posterior.

@@ -19,16 +19,22 @@ def fit():
     return problems.fitted("logistic(5)")
 
 
+TOP = qd.Joint(gradient_tolerance=1e-5)
+
+
 def resume(problem, start, **options):
     return qd.fit(problem.log_density, start, **{"data": problem.data, "progress": False, **options})
 
 
-def test_resuming_a_converged_fit_costs_next_to_nothing(problem, fit):
-    again = resume(problem, fit)
+def test_resuming_polishes_and_then_costs_next_to_nothing(problem, fit):
+    """A first fit ends where its draws support no more; resuming goes on to the top, and once there stays."""
+    polished = resume(problem, fit)
+    assert fit.bound < polished.bound < fit.bound + 0.01 * fit.settings["tolerance"]
+    fit, again = polished, resume(problem, polished)
     assert again.converged
     assert again.n_draws == fit.n_draws
     assert again.n_objective_evaluations <= 2
-    assert again.n_evaluations <= 2 * fit.n_draws
+    assert again.n_evaluations <= 3 * fit.n_draws
     np.testing.assert_allclose(again.bound, fit.bound, rtol=1e-10)
     np.testing.assert_allclose(again.mean, fit.mean, atol=1e-5)
 
@@ -40,7 +46,7 @@ def test_the_same_seed_gives_the_same_bits_from_a_fit_and_from_its_file(problem,
 
 
 def test_resuming_what_was_cut_short_ends_where_the_whole_would(problem):
-    whole = problem.fit(draws=32)
+    whole = problem.fit(draws=32, method=TOP)
     part = problem.fit(draws=32, method=qd.Joint(max_evaluations=2))
     assert part.status == "max_evaluations"
     assert "resume with start=fit" in part.verdict
@@ -52,7 +58,7 @@ def test_resuming_what_was_cut_short_ends_where_the_whole_would(problem):
 
 def test_other_data_start_warm(problem, fit):
     moved = {**problem.data, "features": problem.data["features"] + 0.01}
-    cold, warm = problem.fit(data=moved), resume(problem, fit, data=moved)
+    cold, warm = problem.fit(data=moved, method=TOP), resume(problem, fit, data=moved)
     np.testing.assert_allclose(warm.bound, cold.bound, atol=1e-6)
     assert warm.n_evaluations < cold.n_evaluations
 
@@ -60,7 +66,7 @@ def test_other_data_start_warm(problem, fit):
 @pytest.mark.parametrize(("first", "second"), [("full", "diagonal"), ("diagonal", "full"), ("full", qd.Blocks([2, 3]))])
 def test_another_family_starts_warm(problem, first, second):
     start = problem.fit(family=first, draws=32)
-    cold, warm = problem.fit(family=second, draws=32), resume(problem, start, family=second, draws=32)
+    cold, warm = problem.fit(family=second, draws=32, method=TOP), resume(problem, start, family=second, draws=32)
     assert warm.settings["family"] == (second if isinstance(second, str) else "blocks")
     np.testing.assert_allclose(warm.bound, cold.bound, atol=1e-6)
 
@@ -70,7 +76,7 @@ def test_constrained_parameters_keep_their_transforms():
     fit = problems.fitted("constrained")
     again = resume(problem, fit)
     assert again.space == fit.space
-    np.testing.assert_allclose(again.mean["parts"], fit.mean["parts"], atol=1e-4)
+    np.testing.assert_allclose(again.mean["parts"], fit.mean["parts"], atol=0.02 * np.min(fit.sd["parts"]))
 
 
 def test_a_fixed_precision_asked_for_now_is_not_the_one_of_the_earlier_fit():
@@ -90,7 +96,7 @@ def normal(w, data):
 def test_learned_hyperparameters_go_on_from_where_they_were():
     target = qd.with_gaussian_prior(lambda w, data, hyper: normal(w, data - hyper["shift"]))
     data = np.array([2.0, 4.0, -1.0])
-    first = qd.fit(target, np.zeros(3), data=data, hyper={"shift": 0.0}, progress=False)
+    first = qd.fit(target, np.zeros(3), data=data, hyper={"shift": 0.0}, method=TOP, progress=False)
     again = qd.fit(target, first, data=data, progress=False)
     assert again.n_objective_evaluations <= 2
     np.testing.assert_allclose(again.hyper["prior_precision"], first.hyper["prior_precision"], rtol=1e-3)

@@ -8,7 +8,7 @@ from scipy import stats
 
 import quenched as qd
 import registry
-from quenched.draws import Purpose, generator, make, smallest
+from quenched.draws import make, smallest
 
 every_kind = pytest.mark.parametrize("kind", sorted(registry.DRAWS))
 dims = st.integers(1, 12)
@@ -100,7 +100,7 @@ def test_matching_moves_the_points_little():
     """Many draws are nearly matched as they are drawn: with overlapping groups too they keep their raw points."""
     groups = tuple((0, local) for local in range(1, 1001))
     points = qd.matched(1000, 1001, groups=groups).points[:500]
-    raw = generator(0, Purpose.DRAWS).standard_normal((500, 1001))
+    raw = qd.sobol(500, 1001).points
     assert np.sqrt(np.mean((points - raw) ** 2)) < 0.1
 
 
@@ -190,7 +190,7 @@ def test_growth_matches_the_whole_set_again(dim, extra, more, seed):
     grown = small.grow(n)
     np.testing.assert_array_equal(grown.points, qd.matched(n, dim, seed).points)
     # Undoing the whitening of both sets gives raw draws with a common prefix.
-    raw = generator(seed, Purpose.DRAWS).standard_normal((n // 2, dim))
+    raw = qd.sobol(n // 2, dim, seed).points
     for draws in (small, grown):
         half = draws.n // 2
         gram = raw[:half].T @ raw[:half] / half

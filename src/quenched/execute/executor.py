@@ -35,6 +35,8 @@ class Executor(ABC):
     def values(self, points: Array, data: Any, free: Array) -> Array:
         """Values at exactly `chunk` points."""
 
+    value_cost: int = 0  # gradient evaluations that a value alone is worth
+
     @abstractmethod
     def second_order(
         self, point: np.ndarray, spread: np.ndarray, data: Any, free: Array

@@ -181,7 +181,7 @@ def at_the_top(bound: Array, steepness: Array, stalled: Array, tolerance: Array 
     rounding = noise * xp.maximum(abs(bound), 1.0)
     flat = steepness <= xp.maximum(tolerance, xp.sqrt(rounding))
     # In whitened coordinates half the squared gradient is about the nats still to be gained.
-    negligible = 0.5 * steepness**2 <= xp.maximum(1e-6, 100.0 * rounding)
+    negligible = 0.5 * steepness**2 <= xp.clip(100.0 * rounding, 1e-6, FAR_FROM_FLAT)
     return flat | (stalled & negligible)
 
 

@@ -18,7 +18,7 @@ from quenched.targets import Hyper
 
 _PRECISE = 1e-5  # of the gradient, where an ascent goes to the very top
 _WORTH = 0.01  # of the slack: what an ascent goes on for, where it is still to be gained
-_LEVEL = 0.05  # of the slack: a rise of the bound in a few turns that is not waited for
+_LEVEL = 0.02  # of the slack: a rise of the bound in a few turns that is not waited for
 Record = Callable[[Member, Hyper, float], Any]  # told of the end of a round
 
 

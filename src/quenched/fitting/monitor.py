@@ -7,7 +7,7 @@ import numpy as np
 from quenched.draws import CHECK_BLOCK, Purpose, check_draws, generator
 from quenched.fitting.drive import CHECK_BATCH, Driver, Entries
 
-_KEPT = 2000  # log ratios of each fit
+_KEPT = 2560  # log ratios of each fit
 _FEWEST_BLOCKS = 8  # of check draws, to know how far their means vary
 FALL = 1.25  # the power of their number by which what Sobol points cost was seen to fall, at least
 

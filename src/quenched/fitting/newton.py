@@ -287,7 +287,8 @@ class Expander:
         return Expansion(point, np.asarray(value), gradient, hessian)
 
     def value(self, point: np.ndarray, hyper: Hyper) -> np.ndarray:
-        """The target's value alone, which costs no gradient."""
+        """The target's value alone."""
+        self.n_evaluations += self.executor.value_cost
         return np.asarray(self.executor.values(point[None], self.problem.data, hyper.free))[0]
 
     def joint(self, at: Expansion, hyper: Hyper) -> tuple[float, np.ndarray, np.ndarray]:

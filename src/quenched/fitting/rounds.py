@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from quenched.draws import Draws
+from quenched.execute import StuckProgram
 from quenched.families import Member
 from quenched.fitting.alone import Alone
 from quenched.fitting.blame import blame_flight, blame_region, blame_start, sign_remark
@@ -30,13 +31,15 @@ from quenched.results import Fits, Origins
 from quenched.storage import save
 from quenched.targets import Hyper
 from quenched.trust import gains
+from quenched.weights import weigh_ratios
 
 _SUSPECT = (Code.NO_ASCENT, Code.NOT_FINITE)
 _STARTS_WHEN_SUSPECT = 4
 _NOWHERE = 1e-3  # standard deviation of the posterior of a fit that could not begin
 _ROUGHLY = 0.25  # of the tolerance: what a first guess at the cost of the draws must not exceed
 _FEW_COORDINATES = 3
-_CHECKED = (640, 4096)  # check draws: the fewest that weights need, and the most
+_CHECKED = (640, 2560)  # check draws behind importance weights that are even, and that are not
+_EVEN = 0.95  # of the samples, that even weights keep
 
 
 class Reached(NamedTuple):
@@ -258,7 +261,11 @@ class Run:
         index = np.concatenate(ended)
         first = index[before[index] >= draws.n]
         if len(first) and not self.driver.stopped:
-            self._measure(first, draws)
+            try:
+                self._measure(first, draws)
+            except KeyboardInterrupt as stop:
+                self.driver.interrupted, self.driver.stuck = True, isinstance(stop, StuckProgram)
+                self.reached.code[first] = Code.INTERRUPTED
         self._check(index)
         if self.settings.checkpoint is not None:
             save(self.fits()[0], self.settings.checkpoint)
@@ -310,13 +317,21 @@ class Run:
         settings, reached = self.settings, self.reached
         for n_draws in () if self.driver.stuck else np.unique(reached.n_draws[index]):
             group = index[reached.n_draws[index] == n_draws]
-            n = settings.n_check or int(np.clip(5 * n_draws, *_CHECKED if final else (1, _CHECKED[1])))
-            seen = check(self.driver, reached.entries(group), n=n, seed=settings.seed)
-            reached.check_bound[group], reached.check_error[group] = seen.bound, seen.error
-            for place, ratios in zip(group, seen.log_ratios, strict=True):
-                reached.log_ratios[place] = ratios
+            few, many = _CHECKED if final else (1, 1)
+            n = settings.n_check or max(5 * int(n_draws), few)
+            self._check_with(group, n)
+            # Weights that are uneven tell little by few draws of how far they move a mean or an sd.
+            uneven = [weigh_ratios(reached.log_ratios[place]).share < _EVEN for place in group]
+            if settings.n_check is None and n < many and any(uneven):
+                self._check_with(group[uneven], many)
         for place in index.tolist():
             self.histories[place].append(reached.round(place, self.costs.gradients[place]))
+
+    def _check_with(self, index: np.ndarray, n: int) -> None:
+        seen = check(self.driver, self.reached.entries(index), n=n, seed=self.settings.seed)
+        self.reached.check_bound[index], self.reached.check_error[index] = seen.bound, seen.error
+        for place, ratios in zip(index, seen.log_ratios, strict=True):
+            self.reached.log_ratios[place] = ratios
 
     def _measure(self, index: np.ndarray, draws: Draws) -> None:
         """What the draws may have cost, in nats, by the gradient on others.

@@ -52,7 +52,7 @@ def run(draws: str, n: int, method: str, max_rounds: int = 1000) -> dict[str, An
     dim = features.shape[1]
     exact = exact_linear_regression(features, y)
     maker = {"iid": iid, "matched": matched}[draws]
-    chosen = Alternating(max_rounds=max_rounds) if method == "Alternating" else Joint()
+    chosen = Alternating(max_rounds=max_rounds) if method == "Alternating" else Joint(gradient_tolerance=1e-6)
     fitted = fit(
         regression(predictions, features, y),
         np.random.default_rng(_SEED).standard_normal(dim) if method == "Alternating" else np.zeros(dim),
