@@ -16,8 +16,9 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
+from quenched.compiling import small_program
 from quenched.draws import Draws
-from quenched.execute import Evaluation, Wait, compiled, obey_interrupts
+from quenched.execute import SMALL_CHUNK, Evaluation, Wait, compiled, obey_interrupts
 from quenched.families import LOG_TWO_PI, Member
 from quenched.problem import Problem
 from quenched.targets import Form, Hyper, Moments
@@ -92,7 +93,8 @@ class Objective:
         """The bound and its gradient at a point, and the totals they were made of."""
         obey_interrupts()
         form, data = self.problem.form, self.problem.data
-        if len(self.chunks) == 1 and self.executor.traced is not None:
+        # For a few draws one program more would take longer to compile than it could save.
+        if len(self.chunks) == 1 and self.executor.traced is not None and self.n > SMALL_CHUNK:
             self.n_evaluations += self.n
             z, counts = self.chunks[0]
             z = z if self.half is None or not coordinates.reference.affine else self.half
@@ -137,7 +139,7 @@ def cut(points: np.ndarray, chunk: int) -> Iterator[tuple[np.ndarray, np.ndarray
         yield np.concatenate([part, np.repeat(part[:1], fill, axis=0)]), counts
 
 
-@jax.jit
+@small_program
 def place(posterior: Member, z: Array) -> Array:
     """The point of every draw; for a Gaussian, w = m + L z."""
     return posterior.transform(z)
@@ -155,7 +157,7 @@ def half_of_mirrored(points: np.ndarray) -> Array | None:
     return points[:half] if len(points) % 2 == 0 and np.array_equal(points[:half], -points[half:]) else None
 
 
-@jax.jit
+@small_program
 def pull_back(total: Totals, posterior: Member, z: Array, counts: Array, evaluation: Evaluation) -> Totals:
     """Add a chunk: from gradients at the draws to gradients in (m, L) (paper, Eqs. 12 and 13, before the penalty)."""
     _, pull = jax.vjp(lambda member: member.transform(z), posterior)
@@ -164,7 +166,7 @@ def pull_back(total: Totals, posterior: Member, z: Array, counts: Array, evaluat
     return jax.tree.map(jnp.add, total, Totals(value, of_posterior, evaluation.free_gradient))
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(small_program, static_argnums=(0, 1))
 def close(
     form: Form, profile: bool, coordinates: Coordinates, vector: Array, totals: Totals, n: float, hyper: Hyper
 ) -> Slope:
@@ -190,7 +192,7 @@ def close(
     return Slope(form.offset(hyper) + weight * mean_value + penalty, gradient, hyper)
 
 
-read = jax.jit(Coordinates.read)
+read = small_program(Coordinates.read)
 
 
 @partial(compiled, static_argnums=(0, 1, 2))
@@ -231,7 +233,7 @@ def log_ratios(problem: Problem, posterior: Member, hyper: Hyper, z: np.ndarray)
     return log_p - np.asarray(log_q(posterior, z))
 
 
-@jax.jit
+@small_program
 def log_q(posterior: Member, z: Array) -> Array:
     """The log density of a posterior at its own draws."""
     return -0.5 * jnp.sum(z**2, axis=-1) - 0.5 * z.shape[-1] * LOG_TWO_PI - posterior.log_slope(z)

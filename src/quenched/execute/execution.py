@@ -56,7 +56,7 @@ class Here(Execution):
 
     def executor(self, work, n_draws):
         few = n_draws <= 16 * SMALL_CHUNK and work.dim <= 2 * SMALL_CHUNK
-        chunk = min(SMALL_CHUNK, n_draws) if few else n_draws
+        chunk = SMALL_CHUNK if few and 2 * n_draws >= SMALL_CHUNK else n_draws  # half full at least
         if work.programs is None:
             assert work.on_host is not None
             return Host(work.on_host, chunk)

@@ -9,11 +9,11 @@ from functools import partial
 from typing import Any, Self
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.compiling import small_program
 
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
@@ -108,7 +108,7 @@ class Member(eqx.Module):
         return 0.5 * (quadratic - log_determinant) - self.log_determinant()
 
 
-@partial(jax.jit, static_argnums=1)
+@partial(small_program, static_argnums=1)
 def ask(member: Member, name: str, *inputs: Array) -> Array:
     """A property or method of a member as one program: on the host, each of its operations would be compiled for itself."""
     answer = getattr(member, name)

@@ -4,13 +4,12 @@ from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any
 
-import jax
-
+from quenched.compiling import known
 from quenched.execute import compiled as with_small_calls
 
 # XLA hands reductions and small products on the CPU to a library. For many short vectors side by side its calls cost
 # more than the loops that XLA makes itself (two to three times, in the gradients of eight schools).
-_OWN_LOOPS = {"xla_cpu_experimental_ynn_fusion_type": ""}
+_OWN_LOOPS = (("xla_cpu_experimental_ynn_fusion_type", ""),)
 
 
 def lane_program(**settings: Any) -> Callable[[Callable], Callable]:
@@ -19,7 +18,7 @@ def lane_program(**settings: Any) -> Callable[[Callable], Callable]:
     def decorate(function: Callable) -> Callable:
         @cache
         def program() -> Callable:
-            return with_small_calls(function, compiler_options=_options(), **settings)
+            return with_small_calls(function, compiler_options=known(_OWN_LOOPS), **settings)
 
         @wraps(function)
         def call(*inputs):
@@ -28,12 +27,3 @@ def lane_program(**settings: Any) -> Callable[[Callable], Callable]:
         return call
 
     return decorate
-
-
-@cache
-def _options() -> dict[str, str] | None:
-    try:
-        jax.jit(lambda: 0, compiler_options=_OWN_LOOPS)()
-    except Exception:  # an XLA that does not know the option says so in a way of its own
-        return None
-    return _OWN_LOOPS
