@@ -1,7 +1,9 @@
 """For every test: no window, no network beyond this machine, and programs that are compiled fast rather than well."""
 
+import gc
 import os
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,9 @@ os.environ.setdefault(
     "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
 )
 
+_MOST_MAPS = (
+    20_000  # pieces of memory that a process holds; Linux allows 65,530, and every compiled program takes a few
+)
 _HERE = ("127.0.0.1", "::1", "localhost")
 
 
@@ -29,3 +34,15 @@ def only_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(socket.socket, "connect", guard(socket.socket.connect))
     monkeypatch.setattr(socket.socket, "connect_ex", guard(socket.socket.connect_ex))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_programs():
+    """Thousands of compiled programs in one process are more than Linux lets it hold: let go of them in time."""
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > _MOST_MAPS:
+        import jax
+
+        jax.clear_caches()
+        gc.collect()
