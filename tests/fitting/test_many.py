@@ -14,7 +14,7 @@ from tracing import Traces
 SCHOOLS = problems.PROBLEMS["eight_schools"]
 
 
-TOP = qd.Joint(gradient_tolerance=1e-5)  # where rounding does not lead them to different ends
+TOP = qd.Joint(gradient_tolerance=1e-7)  # where rounding does not lead them to different ends
 
 
 def alone(name: str, data, index: int, **options) -> qd.Fit:

@@ -230,7 +230,9 @@ def log_joint(form: Form, at: Expansion, hyper: Hyper) -> tuple[Array, Array, Ar
 def joint_value(form: Form, point: Array, value: Array, hyper: Hyper) -> Array:
     """The log joint at a point, given the target's value there."""
     joint = form.offset(hyper) + form.weight(hyper) * value
-    return joint if form.prior(hyper) is None else joint + form.log_prior(point[None], hyper)[0]
+    if form.prior(hyper) is not None:
+        joint = joint + form.log_prior(point[None], hyper)[0]
+    return namespace(point).asarray(joint)
 
 
 def settled(new: Hyper, old: Hyper) -> Array:
