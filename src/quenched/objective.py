@@ -23,6 +23,8 @@ from quenched.families import LOG_TWO_PI, Member
 from quenched.problem import Problem
 from quenched.targets import Form, Hyper, Moments
 
+_VALUES_AT_A_TIME = 256  # values need little memory, and one shape is compiled once
+
 
 class Totals(NamedTuple):
     """Sums over draws of the target's values and of its gradients, pulled back."""
@@ -221,9 +223,9 @@ def nothing(posterior: Member, free: Array) -> Totals:
 def log_ratios(problem: Problem, posterior: Member, hyper: Hyper, z: np.ndarray) -> np.ndarray:
     """log p(w) − log q(w) at each draw: its mean is the bound, unbiased when the draws are fresh."""
     executor = problem.executor(len(z))
-    wait = Wait(f"the log density at {executor.chunk} draws")
+    wait = Wait(f"the log density at {_VALUES_AT_A_TIME} draws")
     values, priors = [], []
-    for part, counts in cut(z, executor.chunk):
+    for part, counts in cut(z, _VALUES_AT_A_TIME):
         points = place(posterior, part)
         used = counts > 0
         values.append(np.asarray(wait(executor.values(points, problem.data, hyper.free)))[used])

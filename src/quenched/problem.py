@@ -77,7 +77,7 @@ class Problem:
     programs: Programs | None  # None for a function on the host
     function: RealLine
 
-    @property
+    @cached_property
     def dim(self) -> int:
         return self.space.dim
 

@@ -320,10 +320,12 @@ class Run:
             few, many = _CHECKED if final else (1, 1)
             n = settings.n_check or max(5 * int(n_draws), few)
             self._check_with(group, n)
-            # Weights that are uneven tell little by few draws of how far they move a mean or an sd.
-            uneven = [weigh_ratios(reached.log_ratios[place]).share < _EVEN for place in group]
-            if settings.n_check is None and n < many and any(uneven):
-                self._check_with(group[uneven], many)
+            if settings.n_check is None and n < many:
+                # Weights that are uneven tell little by few draws of how far they move a mean or an sd.
+                last = np.setdiff1d(group, self._must_grow(group, rounds=1))
+                uneven = [place for place in last if weigh_ratios(reached.log_ratios[place]).share < _EVEN]
+                if uneven:
+                    self._check_with(np.array(uneven), many)
         for place in index.tolist():
             self.histories[place].append(reached.round(place, self.costs.gradients[place]))
 
@@ -346,11 +348,12 @@ class Run:
 
     # More draws, and other families.
 
-    def _must_grow(self, index: np.ndarray) -> np.ndarray:
+    def _must_grow(self, index: np.ndarray, rounds: int = 0) -> np.ndarray:
+        """Those whose draws may have cost too much; `rounds` are yet to be entered into their history."""
         reached, settings = rows(self.reached, index), self.settings
         may = 2 * reached.n_draws <= settings.max_draws
         # Of the first draws there is a rough guess; of others it has been seen by how much they have bettered the fit.
-        seen = np.array([len(self.histories[place]) > 1 for place in index], bool)
+        seen = np.array([len(self.histories[place]) + rounds > 1 for place in index], bool)
         enough = np.where(seen, 1.0, _ROUGHLY) * settings.tolerance
         return index[(reached.code == Code.CONVERGED) & (reached.shortfall > enough) & may]
 
