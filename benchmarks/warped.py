@@ -83,7 +83,7 @@ def compare(name: str, seed: int) -> str:
         qd.fit(posterior.log_density, posterior.start, family=family, **options) for family in ("full", "warped")
     )
     with jax.enable_x64(True):
-        problem = make_problem(log_density(posterior.log_density), full.space, posterior.data, None, None)
+        problem = make_problem(log_density(posterior.log_density), full.space, posterior.data, None)
         z = np.random.default_rng([seed, 5]).standard_normal((CHECKS, full.posterior.dim))
         ratios = [log_ratios(problem, fit.posterior.member, problem.hyper, z) for fit in (full, warped)]
         gain = ratios[1] - ratios[0]

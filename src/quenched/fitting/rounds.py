@@ -313,7 +313,7 @@ class Run:
         return record
 
     def _check(self, index: np.ndarray, *, final: bool = True) -> None:
-        """End a round: the bounds on check draws and, at the top, what the draws may have cost."""
+        """End a round: the bounds on check draws, of which those that stay where they are may be given more."""
         settings, reached = self.settings, self.reached
         for n_draws in () if self.driver.stuck else np.unique(reached.n_draws[index]):
             group = index[reached.n_draws[index] == n_draws]
