@@ -1,6 +1,8 @@
 # make demo    fit the eight schools; result and report in out/
 # make test    run the tests
-# make check   formatter, linter, type checker, layers, tests
+# make test-long      the tests that take minutes: large problems, processes that are killed
+# make test-external  the tests that need other people's packages: NumPyro, PyMC, Stan, PyTorch, ...
+# make check   formatter, linter, type checker, layers, all tests
 #
 # Each makes .venv and installs what it needs, once per change of pyproject.toml.
 
@@ -9,13 +11,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test static check clean
+.PHONY: demo test test-long test-external static check clean
 
 demo: $(VENV)/installed-plots
 	$(BIN)/quenched fit examples/eight_schools.py --out out
 
 test: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+test-long: $(VENV)/installed-test
+	$(BIN)/python -m pytest -n auto --dist loadfile tests/long
+
+test-external: $(VENV)/installed-external
+	$(BIN)/python -m pytest -n auto --dist loadfile tests/external
 
 static: $(VENV)/installed-check
 	$(BIN)/ruff check
@@ -25,6 +33,8 @@ static: $(VENV)/installed-check
 
 check: static
 	$(MAKE) test
+	$(MAKE) test-long
+	$(MAKE) test-external
 
 clean:
 	rm -rf $(VENV) out
