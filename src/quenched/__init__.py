@@ -9,7 +9,17 @@ from quenched.outcome import Status
 from quenched.result import Fit, FitError
 from quenched.results import Fits
 from quenched.storage import load
-from quenched.targets import Model, from_value_and_grad, regression, with_gaussian_prior
+from quenched.targets import (
+    Model,
+    dot,
+    each,
+    each_entry,
+    from_value_and_grad,
+    regression,
+    sum_of,
+    whole,
+    with_gaussian_prior,
+)
 from quenched.transforms import above, below, correlation_cholesky, interval, ordered, positive, real, simplex
 
 __version__ = "0.1.0"
@@ -32,6 +42,9 @@ __all__ = [
     "below",
     "calibrate",
     "correlation_cholesky",
+    "dot",
+    "each",
+    "each_entry",
     "fit",
     "fit_many",
     "from_value_and_grad",
@@ -46,5 +59,7 @@ __all__ = [
     "regression",
     "simplex",
     "sobol",
+    "sum_of",
+    "whole",
     "with_gaussian_prior",
 ]

@@ -159,9 +159,14 @@ class Batch:
 
 def make_problem(target: Target, space: Space, data: Any, hyper: Any, execution: Execution = Here()) -> Problem:
     """Put a problem together; compiled programs of an earlier fit are found again."""
+    return _put_together(target, space, target.handed(data), hyper, execution)
+
+
+def _put_together(target: Target, space: Space, data: Any, hyper: Any, execution: Execution) -> Problem:
+    """With the data that the function is handed."""
     free, unravel = (np.zeros(0), None) if hyper is None else ravel_pytree(jax.tree.map(_promote, hyper))
     prior, noise = (np.asarray(value) for value in target.initial_precisions)
-    data = jax.tree.map(_promote, target.data if data is None else data)
+    data = jax.tree.map(_promote, data)
     function = RealLine(target, space, unravel)
     programs = None
     if not target.on_host:
@@ -177,7 +182,7 @@ def make_problem(target: Target, space: Space, data: Any, hyper: Any, execution:
 def make_batch(target: Target, space: Space, rows: Rows, hyper: Any, n: int, execution: Execution) -> Batch:
     """Many problems, put together."""
     rows = Rows(*jax.tree.map(_promote, tuple(rows)))
-    return Batch(make_problem(target, space, rows.take(0).one, hyper, execution), rows, n)
+    return Batch(_put_together(target, space, rows.take(0).one, hyper, execution), rows, n)
 
 
 @lru_cache(maxsize=8)

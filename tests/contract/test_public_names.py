@@ -25,6 +25,9 @@ CONTRACT = {
     "below",
     "calibrate",
     "correlation_cholesky",
+    "dot",
+    "each",
+    "each_entry",
     "fit",
     "fit_many",
     "from_value_and_grad",
@@ -39,6 +42,8 @@ CONTRACT = {
     "regression",
     "simplex",
     "sobol",
+    "sum_of",
+    "whole",
     "with_gaussian_prior",
 }
 CLASSES = [getattr(qd, name) for name in qd.__all__ if inspect.isclass(getattr(qd, name))] + [Posterior]

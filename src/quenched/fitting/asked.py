@@ -21,7 +21,7 @@ from quenched.numbers import positive_number, whole_number
 from quenched.outcome import Status
 from quenched.problem import Batch, Rows, make_batch, make_problem
 from quenched.result import Fit, FitError
-from quenched.targets import Model
+from quenched.targets import Model, check_terms
 from quenched.transforms import Space
 
 _JOINT = Joint()
@@ -56,6 +56,8 @@ class Asked:
         resumed: Any = None,
     ) -> Run:
         """A run of these options: everything is read before anything is computed."""
+        if model.target.terms is not None:
+            check_terms(model.target.terms, model.target.data, space, model.data, model.hyper)
         family, method = options.read_family(self.family), options.read_method(self.method)
         seed = whole_number("seed", self.seed, 0)
         memory = None if self.memory is None else whole_number("memory", self.memory, 1)
@@ -103,7 +105,7 @@ def ready(model: Model, progress: bool, max_seconds: Any, *, many: bool = False)
     if max_seconds is not None:
         max_seconds = positive_number("max_seconds", max_seconds)
     if not many:
-        options.check_data(model.target.data if model.data is None else model.data)
+        options.check_data(model.target.handed(model.data))
     options.check_hyper(model.hyper)
     on_host = model.target.on_host
     if on_host and model.hyper is not None:

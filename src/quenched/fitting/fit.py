@@ -220,7 +220,7 @@ def fit_many(
     faults = faults_in(rows, n)
     with ready(model, progress, max_seconds, many=True) as watch:
         space, points = read_starts(model.start, model.transforms, n, own_starts)
-        run = asked.run(model, space, points, watch, rows=Rows(rows))
+        run = asked.run(model, space, points, watch, rows=Rows(rows, model.target.terms and model.target.data))
         for place, why in faults.items():
             run.refuse(place, why)
         fits = run.fit()
@@ -293,8 +293,8 @@ def _resumed(model: Model) -> tuple[Model, Fit | None]:
         return model, None
     earlier = model.start
     hyper = own_hyper(earlier, model.target) if model.hyper is None else model.hyper
-    if model.data is None and model.target.data is None and earlier.origin is not None:
-        model = replace(model, data=earlier.origin.problem.data)
+    if model.data is None and earlier.origin is not None:
+        model = replace(model, data=model.target.given(earlier.origin.problem.data))
     if model.transforms is not None:
         space, _ = describe_space(earlier.mean, model.transforms)
         if space != earlier.space:

@@ -1,4 +1,4 @@
-"""What is approximated: a log density, a likelihood with a Gaussian prior, a regression, a host function."""
+"""What is approximated: a log density, a likelihood with a Gaussian prior, a regression, a host function, a sum of terms."""
 
 from quenched.targets.captured import fingerprint
 from quenched.targets.explaining import insist_number
@@ -13,6 +13,20 @@ from quenched.targets.target import (
     regression,
     with_gaussian_prior,
 )
+from quenched.targets.terms import (
+    Held,
+    LocalTerm,
+    Piece,
+    SparseRows,
+    Terms,
+    check_terms,
+    dot,
+    each,
+    each_entry,
+    local_terms,
+    sum_of,
+    whole,
+)
 
 __all__ = [
     "EntropyForm",
@@ -20,17 +34,29 @@ __all__ = [
     "Form",
     "GaussianPriorForm",
     "HalfSquares",
+    "Held",
     "Hyper",
+    "LocalTerm",
     "Model",
     "Moments",
+    "Piece",
+    "SparseRows",
     "Target",
+    "Terms",
     "call",
+    "check_terms",
+    "dot",
+    "each",
+    "each_entry",
     "fingerprint",
     "from_value_and_grad",
     "insist_number",
+    "local_terms",
     "log_density",
     "read_model",
     "read_target",
     "regression",
+    "sum_of",
+    "whole",
     "with_gaussian_prior",
 ]

@@ -41,6 +41,8 @@ class Target:
         Where learned prior and noise precision begin.
     reports
         Which of the two precisions belong to the result.
+    terms
+        The structure of a sum of terms; None for a function of which nothing is known.
     """
 
     function: Callable[..., Any]
@@ -50,6 +52,19 @@ class Target:
     adds_jacobian: bool = True
     initial_precisions: tuple[float, float] = (1.0, 1.0)
     reports: tuple[str, ...] = ()
+    terms: Any = field(default=None, repr=False)
+
+    def handed(self, data: Any) -> Any:
+        """What the function is handed as data: those given, or its own; a sum of terms has its rows, and those given."""
+        if self.terms is not None:
+            return (self.data, data)
+        return self.data if data is None else data
+
+    def given(self, handed: Any) -> Any:
+        """The data that were given, of those that the function was handed."""
+        if self.terms is not None:
+            return handed[1]
+        return handed if self.data is None else None
 
 
 def log_density(function: Callable[..., Any]) -> Target:

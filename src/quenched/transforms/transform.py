@@ -32,6 +32,10 @@ class Transform(eqx.Module):
     def to_natural(self, real: Array) -> Array:
         """From the real line to natural units."""
 
+    def entries_to_natural(self, real: Array, natural_shape: tuple[int, ...], index: Array) -> Array:
+        """Natural units of some entries along the first axis of a parameter of this shape, from their coordinates."""
+        return self.to_natural(real)
+
     @abstractmethod
     def to_real(self, natural: Array) -> Array:
         """From natural units to the real line; NaN or infinite outside the support."""
@@ -89,6 +93,9 @@ class Above(Transform):
     def to_natural(self, real):
         return jnp.asarray(self.lower, real.dtype) + jnp.exp(real)
 
+    def entries_to_natural(self, real, natural_shape, index):
+        return _entries(self.lower, real, natural_shape, index) + jnp.exp(real)
+
     def to_real(self, natural):
         return jnp.log(natural - jnp.asarray(self.lower, natural.dtype))
 
@@ -109,6 +116,9 @@ class Below(Transform):
 
     def to_natural(self, real):
         return jnp.asarray(self.upper, real.dtype) - jnp.exp(-real)
+
+    def entries_to_natural(self, real, natural_shape, index):
+        return _entries(self.upper, real, natural_shape, index) - jnp.exp(-real)
 
     def to_real(self, natural):
         return -jnp.log(jnp.asarray(self.upper, natural.dtype) - natural)
@@ -132,6 +142,11 @@ def _bound(name: str, value: Any) -> Bound:
 
 def _as_tuples(value: Any) -> Bound:
     return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
+
+
+def _entries(bound: Bound, real: Array, shape: tuple[int, ...], index: Array) -> Array:
+    """The bounds of some entries along the first axis."""
+    return jnp.broadcast_to(jnp.asarray(bound, real.dtype), shape)[index]
 
 
 def _shown(bound: Bound) -> str:

@@ -1,0 +1,30 @@
+"""Sums of terms that each see few of the parameters: how they are written down, and what each row sees on the real line."""
+
+from quenched.targets.terms.checking import check_terms, coverage
+from quenched.targets.terms.each import Each, each, sum_of
+from quenched.targets.terms.local import LocalTerm, Piece, local_terms
+from quenched.targets.terms.sees import Dot, EachEntry, SparseRows, Whole, dot, each_entry, whole
+from quenched.targets.terms.terms import Held, Part, Term, Terms, take_rows
+
+__all__ = [
+    "Dot",
+    "Each",
+    "EachEntry",
+    "Held",
+    "LocalTerm",
+    "Part",
+    "Piece",
+    "SparseRows",
+    "Term",
+    "Terms",
+    "Whole",
+    "check_terms",
+    "coverage",
+    "dot",
+    "each",
+    "each_entry",
+    "local_terms",
+    "sum_of",
+    "take_rows",
+    "whole",
+]

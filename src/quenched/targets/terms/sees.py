@@ -1,0 +1,131 @@
+"""What a row of a term may see of one leaf of the parameters: some entries, a linear predictor, or all of it."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from quenched.arrays import Array
+
+
+class SparseRows(NamedTuple):
+    """A sparse matrix row by row: every row has as many columns, filled up with zeros. Rows may be taken as of an array."""
+
+    columns: Array  # (rows, most in a row)
+    values: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Dot:
+    """A row of a design matrix times a leaf: made by `dot`."""
+
+    design: np.ndarray | SparseRows
+    shape: tuple[int, int]
+
+
+class EachEntry:
+    """One row for every entry of the leaf, along its first axis, in their order; the row sees that entry."""
+
+    def __repr__(self) -> str:
+        return "quenched.each_entry"
+
+
+class Whole:
+    """Every row sees the whole leaf: for parameters that all rows share."""
+
+    def __repr__(self) -> str:
+        return "quenched.whole"
+
+
+each_entry = EachEntry()
+whole = Whole()
+
+
+def dot(design: Any) -> Dot:
+    """Each row sees a linear predictor: its row of the design matrix times the leaf.
+
+    For a leaf of shape (columns,) that is one number however many columns there are; for (columns, classes) it is one
+    number for each class.
+
+    Parameters
+    ----------
+    design
+        Array or scipy.sparse matrix (rows, columns); a table of numbers is taken by its columns.
+    """
+    if hasattr(design, "tocsr"):
+        return Dot(_sparse_rows(design.tocsr()), _two(design.shape))
+    try:
+        array = np.asarray(design, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"design: {type(design).__name__} is no matrix of real numbers: {error}.") from error
+    if array.ndim != 2:
+        raise ValueError(f"design: has shape {array.shape}; a matrix (rows, columns) is needed.")
+    _insist_finite(array)
+    return Dot(array, _two(array.shape))
+
+
+def _two(shape: tuple[int, ...]) -> tuple[int, int]:
+    return int(shape[0]), int(shape[1])
+
+
+def _sparse_rows(matrix: Any) -> SparseRows:
+    matrix = matrix.astype(np.float64)
+    matrix.sum_duplicates()
+    _insist_finite(matrix.data)
+    counts = np.diff(matrix.indptr)
+    n, most = matrix.shape[0], max(int(counts.max(initial=0)), 1)
+    columns, values = np.zeros((n, most), int), np.zeros((n, most))
+    rows = np.repeat(np.arange(n), counts)
+    place = np.arange(len(rows)) - np.repeat(matrix.indptr[:-1], counts)
+    columns[rows, place], values[rows, place] = matrix.indices, matrix.data
+    # A column that fills up is one of the row's own, so that the row sees no other parameter.
+    filling = np.arange(most) >= counts[:, None]
+    columns = np.where(filling, columns[:, :1], columns)
+    return SparseRows(columns, values)
+
+
+def _insist_finite(values: np.ndarray) -> None:
+    wrong = ~np.isfinite(values)
+    if wrong.any():
+        raise ValueError(f"design: has {int(wrong.sum())} entries that are not finite; remove or impute them first.")
+
+
+def read_index(leaf: str, index: Any) -> np.ndarray:
+    """Whole numbers, (rows,) or (rows, several).
+
+    Raises
+    ------
+    ValueError
+        For anything else: numbers that are not whole or negative, masks, rows that see different numbers of entries.
+    """
+    several = isinstance(index, tuple) and len(index) > 0 and all(np.ndim(part) == 1 for part in index)
+    lengths = sorted({np.size(part) for part in index}) if several else []
+    if several and len(lengths) > 1:
+        raise ValueError(
+            f"sees: the indices of {leaf!r} have lengths {lengths}; each of a tuple of indices needs one number per row."
+        )
+    try:
+        array = np.stack([np.asarray(part) for part in index], axis=1) if several else np.asarray(index)
+        ragged = array.dtype.kind == "O"
+    except ValueError:
+        array, ragged = np.zeros(0), True
+    if ragged:
+        counts = sorted({int(np.size(row)) for row in index})
+        raise ValueError(
+            f"sees: the rows of {leaf!r} differ in how many entries they see ({', '.join(map(str, counts))}); all rows of "
+            "an `each` see as many: write one `each` for every number of them."
+        )
+    if array.dtype.kind not in "iu":
+        hint = "; np.flatnonzero(mask) makes whole numbers of it" if array.dtype.kind == "b" else ""
+        raise ValueError(
+            f"sees: {leaf!r} has dtype {array.dtype}; give whole numbers, one per row (or several), quenched.dot(design), "
+            f"quenched.each_entry or quenched.whole{hint}."
+        )
+    if array.ndim not in (1, 2) or not array.size:
+        raise ValueError(f"sees: the index of {leaf!r} has shape {array.shape}; give (rows,) or (rows, several).")
+    if array.min() < 0:
+        row = int(np.argwhere(array < 0)[0][0])
+        raise ValueError(
+            f"sees: the index of {leaf!r} is {array.min()} in row {row}; entries are counted from 0, and none from the end."
+        )
+    return array.astype(np.int64)
