@@ -11,8 +11,8 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
-from quenched.execute import Execution, Executor, Here, Programs, Work, interrupts_at_once, trace
-from quenched.targets import Form, Hyper, Target, call, fingerprint, insist_number
+from quenched.execute import Execution, Executor, Here, HostFunction, Programs, Work, trace
+from quenched.targets import Asking, Form, Hyper, Target, call, fingerprint, insist_number
 from quenched.transforms import Parameters, Space
 
 
@@ -167,6 +167,7 @@ def _put_together(target: Target, space: Space, data: Any, hyper: Any, execution
     free, unravel = (np.zeros(0), None) if hyper is None else ravel_pytree(jax.tree.map(_promote, hyper))
     prior, noise = (np.asarray(value) for value in target.initial_precisions)
     data = jax.tree.map(_promote, data)
+    data = jax.tree.map(np.asarray, data) if target.on_host else data
     function = RealLine(target, space, unravel)
     programs = None
     if not target.on_host:
@@ -186,7 +187,7 @@ def make_batch(target: Target, space: Space, rows: Rows, hyper: Any, n: int, exe
 
 
 @lru_cache(maxsize=8)
-def host_function(target: Target, space: Space) -> Callable[[np.ndarray, Any], tuple[float, np.ndarray]]:
+def host_function(target: Target, space: Space) -> HostFunction:
     """A host function of natural parameters as one of real-line vectors."""
     to_natural = jax.jit(space.to_natural)
 
@@ -195,19 +196,33 @@ def host_function(target: Target, space: Space) -> Callable[[np.ndarray, Any], t
         _, pull = jax.vjp(space.to_natural, vector)
         return pull(gradient)[0] + jax.grad(space.log_jacobian)(vector), space.log_jacobian(vector)
 
-    def value_and_gradient(vector: np.ndarray, data: Any) -> tuple[float, np.ndarray]:
-        parameters = jax.tree.map(np.asarray, to_natural(vector))
-        with interrupts_at_once():
-            answer = call(target.function, parameters, data, None)
+    log_jacobian = jax.jit(space.log_jacobian)
+
+    def read(vector: np.ndarray, parameters: Any, answer: Any) -> tuple[float, np.ndarray]:
         if not isinstance(answer, (tuple, list)) or len(answer) != 2:
             raise ValueError(f"fun returned {type(answer).__name__}; it must return (value, gradient).")
-        value = np.asarray(answer[0], dtype=np.float64)
-        if value.shape != ():
-            raise ValueError(f"fun returned a value of shape {value.shape}; it must return one number.")
-        gradient, log_jacobian = pull_back(vector, _like(parameters, answer[1]))
-        return float(value) + float(log_jacobian), np.asarray(gradient)
+        gradient, jacobian = pull_back(vector, _like(parameters, answer[1]))
+        return _one_number(answer[0]) + float(jacobian), np.asarray(gradient)
 
-    return value_and_gradient
+    def read_value(vector: np.ndarray, parameters: Any, answer: Any) -> tuple[float, np.ndarray]:
+        return _one_number(answer) + float(log_jacobian(vector)), np.zeros(0)
+
+    return HostFunction(
+        natural=lambda vector: jax.tree.map(np.asarray, to_natural(vector)),
+        call=Asking(target.function),
+        read=read if target.gives_gradient else read_value,
+        gives_gradient=target.gives_gradient,
+    )
+
+
+def _one_number(answer: Any) -> float:
+    try:
+        value = np.asarray(answer, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"fun returned {type(answer).__name__}; it must return one number.") from error
+    if value.shape != ():
+        raise ValueError(f"fun returned a value of shape {value.shape}; it must return one number.")
+    return float(value)
 
 
 def _like(parameters: Parameters, gradient: Any) -> Parameters:

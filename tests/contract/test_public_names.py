@@ -30,6 +30,7 @@ CONTRACT = {
     "each_entry",
     "fit",
     "fit_many",
+    "from_value",
     "from_value_and_grad",
     "iid",
     "interval",

@@ -1,20 +1,25 @@
 """How a target's function is evaluated at the draws."""
 
-from quenched.execute.execution import SMALL_CHUNK, Execution, Here, Work
+from quenched.execute.execution import SMALL_CHUNK, Elsewhere, Execution, Here, Work
 from quenched.execute.executor import Evaluation, Executor
-from quenched.execute.host import Host
+from quenched.execute.host import Host, HostFunction
 from quenched.execute.interrupts import interrupts_at_once, interrupts_held, obey_interrupts
 from quenched.execute.lapack import compiled, in_small_calls
+from quenched.execute.pool import CallFailed, Pool, pickled
 from quenched.execute.traced import Programs, Traceable, Traced, trace
 from quenched.execute.waiting import StuckProgram, Wait
 
 __all__ = [
     "SMALL_CHUNK",
+    "CallFailed",
+    "Elsewhere",
     "Evaluation",
     "Execution",
     "Executor",
     "Here",
     "Host",
+    "HostFunction",
+    "Pool",
     "Programs",
     "StuckProgram",
     "Traceable",
@@ -26,5 +31,6 @@ __all__ = [
     "interrupts_at_once",
     "interrupts_held",
     "obey_interrupts",
+    "pickled",
     "trace",
 ]

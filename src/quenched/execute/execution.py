@@ -2,14 +2,15 @@
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from quenched.arrays import Array
+from quenched.execute.differences import ValuesOnly
 from quenched.execute.executor import Executor
-from quenched.execute.host import Host
+from quenched.execute.host import Calls, Host, HostFunction, InTurn
+from quenched.execute.pool import Pool
 from quenched.execute.traced import Programs, Traced, bytes_of_a_point, points_that_fit
 
 SMALL_CHUNK = 32  # points per call while there are few draws: one compiled shape serves every number of them
@@ -20,7 +21,7 @@ class Work:
     """One function f(vector, data, free) to be evaluated: as compiled programs, or on the host."""
 
     programs: Programs | None  # None for a function that JAX cannot trace
-    on_host: Callable | None  # value_and_gradient(vector, data); None for one that it can
+    on_host: HostFunction | None  # None for one that it can
     dim: int
     data: Any
     free: Array
@@ -41,6 +42,10 @@ class Execution(ABC):
     def executor(self, work: Work, n_draws: int) -> Executor:
         """The executor for this many draws; its chunk does not change while draws double a few times."""
 
+    def describe(self) -> dict[str, Any]:
+        """What the settings of a fit remember of it."""
+        return {}
+
 
 @dataclass(frozen=True)
 class Here(Execution):
@@ -53,14 +58,44 @@ class Here(Execution):
     """
 
     memory: float | None = None
+    calls: Calls = field(default_factory=InTurn, compare=False)
 
     def executor(self, work, n_draws):
+        if work.on_host is not None:
+            return on_host(work.on_host, n_draws, self.calls)
         few = n_draws <= 16 * SMALL_CHUNK and work.dim <= 2 * SMALL_CHUNK
         chunk = SMALL_CHUNK if few and 2 * n_draws >= SMALL_CHUNK else n_draws  # half full at least
-        if work.programs is None:
-            assert work.on_host is not None
-            return Host(work.on_host, chunk)
+        assert work.programs is not None
         return Traced(work.programs, chunk, self._most_points(work))
+
+    def describe(self):
+        return {"calls": self.calls.count} if self.calls.count else {}
 
     def _most_points(self, work: Work) -> int:
         return sys.maxsize if self.memory is None else points_that_fit(work.bytes_of_a_point, self.memory)
+
+
+@dataclass(frozen=True)
+class Elsewhere(Execution):
+    """Calls of a function on the host, on an executor of `concurrent.futures`; the sums are taken here, as ever."""
+
+    pool: Pool
+    memory: float | None = None
+
+    def executor(self, work, n_draws):
+        assert work.on_host is not None  # or it would be traced, and nothing is sent
+        return on_host(work.on_host, n_draws, self.pool)
+
+    def describe(self):
+        pool = self.pool
+        return {
+            "executor": type(pool.executor).__name__,
+            "workers": pool.workers,
+            "calls": pool.count,
+            "lost": pool.lost,
+        }
+
+
+def on_host(function: HostFunction, n_draws: int, calls: Calls) -> Host:
+    """All draws in one chunk: so calls can be done side by side, and sums are the same wherever they are done."""
+    return (Host if function.gives_gradient else ValuesOnly)(function, n_draws, calls)

@@ -129,10 +129,10 @@ def nuts_start(fit: Fit) -> NutsStart:
 
 
 def _on_host(problem: Problem, vector: Any, data: Any) -> float:
-    on_host = problem.work.on_host
-    assert on_host is not None
     with jax.enable_x64(True):
-        return on_host(np.asarray(vector, dtype=np.float64), data)[0]
+        return float(
+            problem.executor(1).values(np.asarray(vector, dtype=np.float64)[None], data, problem.hyper.free)[0]
+        )
 
 
 def _joint(problem: Problem, hyper: Hyper, value: Any, vector: Array) -> Array:

@@ -10,8 +10,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.execute import Here
+from quenched.execute import Elsewhere, Execution, Here, Pool
 from quenched.fitting import options
+from quenched.fitting.linearised import ByValues
 from quenched.fitting.method import Joint
 from quenched.fitting.progress import Watcher
 from quenched.fitting.rounds import Run
@@ -41,6 +42,7 @@ class Asked:
     check: Any = None
     memory: Any = None
     checkpoint: Any = None
+    executor: Any = None
     grows: bool = True
     polishes: bool = True  # a fit that is resumed
     called: str | None = None  # what the settings call the method
@@ -59,6 +61,8 @@ class Asked:
         if model.target.terms is not None:
             check_terms(model.target.terms, model.target.data, space, model.data, model.hyper)
         family, method = options.read_family(self.family), options.read_method(self.method)
+        if not model.target.gives_gradient and isinstance(method, Joint):
+            method = ByValues(method)
         seed = whole_number("seed", self.seed, 0)
         memory = None if self.memory is None else whole_number("memory", self.memory, 1)
         coupled, form = family.coupled_coordinates(space.sizes), model.target.make_form(space.dim)
@@ -92,11 +96,19 @@ class Asked:
         )
         if rows is None:
             left = None if memory is None else memory - _working_bytes(first.n, space.dim, coupled)
-            batch = Batch(make_problem(model.target, space, model.data, model.hyper, Here(left)), None, 1)
+            batch = Batch(
+                make_problem(model.target, space, model.data, model.hyper, self._execution(model, left)), None, 1
+            )
             return Run(settings, batch, points[None], watch, polishes=self.polishes and resumed is not None)
         n = len(jax.tree.leaves(rows.own)[0])
         batch = make_batch(model.target, space, rows, model.hyper, n, Here(memory))
         return Run(settings, batch, points if points.ndim == 2 else np.repeat(points[None], n, axis=0), watch)
+
+    def _execution(self, model: Model, memory: float | None) -> Execution:
+        """Where the target is evaluated."""
+        if self.executor is None:
+            return Here(memory)
+        return Elsewhere(Pool(options.read_executor(self.executor, model.target)))
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,7 @@ def fit(
     check: int | None = None,
     memory: int | None = None,
     checkpoint: str | Path | None = None,
+    executor: Executor | None = None,
     max_seconds: float | None = None,
     throw: bool = True,
     progress: bool = True,
@@ -93,6 +95,10 @@ def fit(
         Bytes that the fit may use besides the data; the draws are evaluated in chunks that fit.
     checkpoint
         File that holds the result so far, written after each round.
+    executor
+        A `concurrent.futures.Executor` on which the calls of `from_value_and_grad` and `from_value` are done: a pool of
+        processes, Dask's `client.get_executor()`, mpi4py. The result is that of the calls done here; those of a worker
+        that dies are done again.
     max_seconds
         Time after which the fit stops at the next evaluation.
     throw
@@ -118,7 +124,7 @@ def fit(
         seed = resumed.settings["seed"] if seed is None else seed
         tolerance = resumed.settings["tolerance"] if tolerance is None else tolerance
     chosen, seed = "full" if family in (None, "auto") else family, 0 if seed is None else seed
-    asked = Asked(chosen, draws, method, seed, max_draws, tolerance, starts, check, memory, checkpoint)
+    asked = Asked(chosen, draws, method, seed, max_draws, tolerance, starts, check, memory, checkpoint, executor)
     with ready(model, progress, max_seconds) as watch:
         result = _fitted(model, resumed, asked, watch)
         if family == "auto" and result.converged and result.answer.trust is not Trust.BOTH and result.finite:

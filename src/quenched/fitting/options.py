@@ -13,7 +13,7 @@ from quenched.draws import Draws, make, smallest
 from quenched.families import Family, Member, cholesky_or_nan, families, from_scale
 from quenched.fitting.method import Method
 from quenched.numbers import positive_number, whole_number
-from quenched.targets import EntropyForm, Form
+from quenched.targets import EntropyForm, Form, Target
 from quenched.transforms import leaf_name
 
 
@@ -55,6 +55,18 @@ def read_method(method: Any) -> Method:
     if not isinstance(method, Method):
         raise ValueError(f"method={method!r} is not a method; use quenched.Joint() or quenched.Alternating().")
     return method
+
+
+def read_executor(executor: Any, target: Target) -> Any:
+    """Something that takes calls like an executor of `concurrent.futures`, for a target whose calls can be sent there."""
+    if not callable(getattr(executor, "submit", None)):
+        raise ValueError(f"executor={executor!r}: it has no `submit`; give a concurrent.futures.Executor.")
+    if not target.on_host:
+        raise ValueError(
+            "executor: it evaluates functions on the host (quenched.from_value_and_grad, quenched.from_value); a log "
+            "density in JAX is compiled, and runs on many devices with mesh=..."
+        )
+    return executor.get_executor() if hasattr(executor, "get_executor") else executor  # a Dask client has one
 
 
 def read_draws(draws: Any, family: Family, form: Form, sizes: tuple[int, ...], seed: int, default: int) -> Draws:

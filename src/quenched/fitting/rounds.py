@@ -449,7 +449,7 @@ class Run:
             n_objective_evaluations=self.costs.bounds,
             seconds=self.watch.seconds,
             rounds=_as_array(self.histories),
-            settings=self.settings.describe(),
+            settings=self.settings.describe() | problem.execution.describe(),
             optima=self.optima,
             log_ratios=reached.log_ratios,
             origin=Origins(self.batch, reached.hyper, self.settings.draws),

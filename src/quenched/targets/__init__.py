@@ -5,9 +5,11 @@ from quenched.targets.explaining import insist_number
 from quenched.targets.form import EntropyForm, ExactKLForm, Form, GaussianPriorForm, Hyper, Moments
 from quenched.targets.model import Model, read_model, read_target
 from quenched.targets.target import (
+    Asking,
     HalfSquares,
     Target,
     call,
+    from_value,
     from_value_and_grad,
     log_density,
     regression,
@@ -29,6 +31,7 @@ from quenched.targets.terms import (
 )
 
 __all__ = [
+    "Asking",
     "EntropyForm",
     "ExactKLForm",
     "Form",
@@ -49,6 +52,7 @@ __all__ = [
     "each",
     "each_entry",
     "fingerprint",
+    "from_value",
     "from_value_and_grad",
     "insist_number",
     "local_terms",

@@ -31,6 +31,8 @@ class Target:
         Called as function(parameters[, data][, hyper]).
     on_host
         The function is NumPy code that returns a value and a gradient; JAX cannot trace it.
+    gives_gradient
+        False for a function on the host that returns a value alone.
     data
         Data that came with the target; None when they are given to `fit`.
     make_form
@@ -47,6 +49,7 @@ class Target:
 
     function: Callable[..., Any]
     on_host: bool = False
+    gives_gradient: bool = True
     data: Any = field(default=None, repr=False)
     make_form: Callable[[int], Form] = field(default=lambda dim: EntropyForm(), repr=False)
     adds_jacobian: bool = True
@@ -79,6 +82,17 @@ def from_value_and_grad(function: Callable[..., Any]) -> Target:
     """
     _insist_callable("fun", function, "fun(parameters) -> (value, gradient)")
     return Target(function, on_host=True)
+
+
+def from_value(function: Callable[..., Any]) -> Target:
+    """A NumPy log density or simulator that returns its value alone.
+
+    Called as function(parameters[, data]), with NumPy arrays in natural units. Its gradients are differences of values at
+    common draws, or a quadratic that is fitted to the values at all draws, whichever takes fewer calls; these are counted
+    in `fit.settings["calls"]`. Same parameters, same value: with noise of its own, fix its seed.
+    """
+    _insist_callable("fun", function, "fun(parameters) -> value")
+    return Target(function, on_host=True, gives_gradient=False)
 
 
 def with_gaussian_prior(
@@ -187,6 +201,16 @@ class HalfSquares:
             raise told from first_error
         found = f"returned {returned[0]}" if returned else f"failed with: {first_error}"
         raise ValueError(f"f: f(parameters, X) {found}; it must return the shape of y, {self.shape}.")
+
+
+@dataclass(frozen=True)
+class Asking:
+    """`call` of one function, which can be sent to another process."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, parameters: Any, data: Any) -> Any:
+        return call(self.function, parameters, data, None)
 
 
 def call(function: Callable[..., Any], parameters: Any, data: Any, hyper: Any) -> Any:
