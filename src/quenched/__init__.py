@@ -5,6 +5,7 @@ from quenched.calibration import Calibration, calibrate
 from quenched.draws import Draws, antithetic, iid, matched, sobol
 from quenched.families import Blocks, Warped
 from quenched.fitting import Alternating, Joint, assess, fit, fit_many
+from quenched.frontends import from_numpyro, from_pymc
 from quenched.outcome import Status
 from quenched.result import Fit, FitError
 from quenched.results import Fits
@@ -48,6 +49,8 @@ __all__ = [
     "each_entry",
     "fit",
     "fit_many",
+    "from_numpyro",
+    "from_pymc",
     "from_value",
     "from_value_and_grad",
     "iid",

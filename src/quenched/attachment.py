@@ -12,23 +12,27 @@ from quenched.numbers import read_arrays
 from quenched.objective import Objective
 from quenched.problem import make_problem
 from quenched.result import Fit, Origin
-from quenched.targets import Target, read_target
+from quenched.targets import Model, Target, read_target
+from quenched.transforms import Space, describe_space
 
 _SAME = 1e-6  # nats, relative to the size of the bound
 
 
-def attach(fit: Fit, log_density: Callable[..., Any] | Target, data: Any = None) -> Fit:
-    """The same fit, knowing its log density and data: it can be diagnosed and resampled.
+def attach(fit: Fit, log_density: Callable[..., Any] | Target | Model, data: Any = None) -> Fit:
+    """The same fit, knowing its log density and data, or its model: it can be diagnosed, resampled, and may predict.
 
     Raises
     ------
     ValueError
         When the bound is not what it was: the log density or the data are not those of the fit.
     """
-    target = read_target(log_density)
-    settings = fit.settings
+    model = log_density if isinstance(log_density, Model) else None
+    target, settings = read_target(log_density) if model is None else model.target, fit.settings
     with jax.enable_x64(True):
-        problem = make_problem(target, fit.space, read_arrays("data", data), own_hyper(fit, target))
+        space = fit.space if model is None else _space_of(model, fit.space)
+        data = model.data if data is None and model is not None else data
+        own = read_arrays("data", data)
+        problem = make_problem(target, space, own, own_hyper(fit, target), model=model)
         known = fit.hyper if isinstance(fit.hyper, dict) else {}
         hyper = problem.hyper._replace(**{name: np.asarray(known[name]) for name in target.reports if name in known})
         groups = settings["groups"]
@@ -39,7 +43,17 @@ def attach(fit: Fit, log_density: Callable[..., Any] | Target, data: Any = None)
             f"log_density, data: the bound of this fit is {fit.bound:.6f} nats, but with these it is {bound:.6f}; give "
             "the log density and the data that it was fitted to."
         )
-    return dataclasses.replace(fit, origin=Origin(problem, hyper, draws))
+    return dataclasses.replace(fit, space=space, origin=Origin(problem, hyper, draws))
+
+
+def _space_of(model: Model, saved: Space) -> Space:
+    """That of the model, which knows more than the file."""
+    space, _ = describe_space(model.start, model.transforms)
+    describe = lambda leaves: [(leaf.name, leaf.shape, leaf.transform) for leaf in leaves]
+    if describe(space.leaves) != describe(saved.leaves):
+        shapes = lambda leaves: ", ".join(f"{leaf.name} {leaf.shape}" for leaf in leaves)
+        raise ValueError(f"model: it has {shapes(space.leaves)}, but the fit {shapes(saved.leaves)}.")
+    return space
 
 
 def own_hyper(fit: Fit, target: Target) -> Any:

@@ -82,8 +82,17 @@ class Posterior:
 
 def to_natural(space: Space, vectors: np.ndarray) -> Parameters:
     """Rows on the real line to a pytree in natural units with a leading axis."""
+    if space.joint is not None and space.joint.on_host:
+        return space.joint.to_natural(rows_unraveled(space, vectors))
     with jax.enable_x64(True):
         return jax.tree.map(np.asarray, _all_to_natural(space, vectors))
+
+
+def rows_unraveled(space: Space, vectors: np.ndarray) -> Parameters:
+    """Rows on the real line cut into the pytree, with their leading axis, and not transformed."""
+    pieces = np.split(vectors, np.cumsum(space.sizes)[:-1], axis=1)
+    shaped = [piece.reshape(-1, *leaf.real_shape) for piece, leaf in zip(pieces, space.leaves, strict=True)]
+    return jax.tree.unflatten(space.structure, shaped)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -106,8 +115,19 @@ def natural_moments(posterior: Posterior, space: Space) -> tuple[Parameters, Par
 def natural_moments_of_many(members: Member, space: Space) -> tuple[Parameters, Parameters]:
     """The same of a stack of posteriors, with its axis first."""
     draws = moment_draws(space.dim).points if space.constrained else None
+    if space.joint is not None and space.joint.on_host:
+        return _moments_on_host(members, space, draws)
     with jax.enable_x64(True):
         return jax.tree.map(np.array, _moments(space, members, draws))
+
+
+def _moments_on_host(members: Member, space: Space, draws: Any) -> tuple[Parameters, Parameters]:
+    found = []
+    for place in range(len(jax.tree.leaves(members)[0])):
+        member = Posterior(jax.tree.map(lambda leaf: leaf[place], members))  # noqa: B023
+        natural = to_natural(space, member.transform(draws))
+        found.append(tuple(jax.tree.map(lambda leaf: of(leaf, axis=0), natural) for of in (np.mean, np.std)))  # noqa: B023
+    return jax.tree.map(lambda *rows: np.stack(rows), *found)
 
 
 def natural_quantiles(posterior: Posterior, space: Space, levels: tuple[float, ...]) -> Parameters:

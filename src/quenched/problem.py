@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
 from quenched.execute import Execution, Executor, Here, HostFunction, Programs, Work, trace
-from quenched.targets import Asking, Form, Hyper, Target, call, fingerprint, insist_number
+from quenched.targets import Asking, Form, Hyper, Model, Target, call, fingerprint, insist_number
 from quenched.transforms import Parameters, Space
 
 
@@ -25,8 +25,9 @@ class RealLine:
 
     def __call__(self, vector: Array, data: Any, free: Array) -> Array:
         hyper = None if self.unravel_hyper is None else self.unravel_hyper(free)
-        value = self.as_number(call(self.target.function, self.space.to_natural(vector), data, hyper))
-        if not self.target.adds_jacobian:
+        place = self.space.unravel if self.target.on_real_line else self.space.to_natural
+        value = self.as_number(call(self.target.function, place(vector), data, hyper))
+        if not self.target.adds_jacobian or self.target.on_real_line:
             return value.astype(vector.dtype)
         return value.astype(vector.dtype) + self.space.log_jacobian(vector)
 
@@ -76,6 +77,7 @@ class Problem:
     execution: Execution
     programs: Programs | None  # None for a function on the host
     function: RealLine
+    model: Model | None = None  # what a front end knows besides
 
     @cached_property
     def dim(self) -> int:
@@ -157,12 +159,16 @@ class Batch:
         return Batch(self.problem, None if self.data is None else self.data.take(places), len(places))
 
 
-def make_problem(target: Target, space: Space, data: Any, hyper: Any, execution: Execution = Here()) -> Problem:
+def make_problem(
+    target: Target, space: Space, data: Any, hyper: Any, execution: Execution = Here(), model: Model | None = None
+) -> Problem:
     """Put a problem together; compiled programs of an earlier fit are found again."""
-    return _put_together(target, space, target.handed(data), hyper, execution)
+    return _put_together(target, space, target.handed(data), hyper, execution, model)
 
 
-def _put_together(target: Target, space: Space, data: Any, hyper: Any, execution: Execution) -> Problem:
+def _put_together(
+    target: Target, space: Space, data: Any, hyper: Any, execution: Execution, model: Model | None
+) -> Problem:
     """With the data that the function is handed."""
     free, unravel = (np.zeros(0), None) if hyper is None else ravel_pytree(jax.tree.map(_promote, hyper))
     prior, noise = (np.asarray(value) for value in target.initial_precisions)
@@ -173,17 +179,19 @@ def _put_together(target: Target, space: Space, data: Any, hyper: Any, execution
     if not target.on_host:
         shapes = None if hyper is None else (jax.tree.structure(hyper), _shapes(hyper))
         seen = fingerprint(target.function)
-        identity = (seen, target.adds_jacobian, space, shapes, data is None)
+        identity = (seen, target.adds_jacobian, target.on_real_line, space, shapes, data is None)
         # What may change unseen is traced for this fit alone.
         programs, function = (trace(function), function) if seen is None else _programs(_Key(identity, function))
     form, start = target.make_form(space.dim), Hyper(free, prior, noise)
-    return Problem(target, space, form, data, start, hyper, execution, programs, function)
+    return Problem(target, space, form, data, start, hyper, execution, programs, function, model)
 
 
-def make_batch(target: Target, space: Space, rows: Rows, hyper: Any, n: int, execution: Execution) -> Batch:
+def make_batch(
+    target: Target, space: Space, rows: Rows, hyper: Any, n: int, execution: Execution, model: Model | None = None
+) -> Batch:
     """Many problems, put together."""
     rows = Rows(*jax.tree.map(_promote, tuple(rows)))
-    return Batch(_put_together(target, space, rows.take(0).one, hyper, execution), rows, n)
+    return Batch(_put_together(target, space, rows.take(0).one, hyper, execution, model), rows, n)
 
 
 @lru_cache(maxsize=8)

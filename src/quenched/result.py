@@ -11,9 +11,9 @@ import numpy as np
 from quenched.draws import Draws, Purpose, check_draws, generator
 from quenched.numbers import whole_number
 from quenched.outcome import History, Optimum, Status
-from quenched.posterior import Derived, Posterior, derived, natural_moments, to_natural
+from quenched.posterior import Derived, Posterior, derived, natural_moments, rows_unraveled, to_natural
 from quenched.problem import Problem
-from quenched.targets import Hyper
+from quenched.targets import Hyper, Model
 from quenched.transforms import Parameters, Space
 from quenched.trust import (
     NAN_FURTHER_OUT,
@@ -88,6 +88,19 @@ class Fit(Weighed):
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: all but the log density, which may be a closure over the data; as with `save`."""
         return {**self.__dict__, "origin": None, "_kept": {}}
+
+    @property
+    def up_to_constant(self) -> bool:  # pyright: ignore
+        """The log density leaves constants out: bounds are up to a constant, and there is no evidence."""
+        return bool(self.settings.get("up_to_constant"))
+
+    @cached_property
+    def model(self) -> Model | None:
+        """The model that was fitted, with its own names, dims and predictions; None after loading, until `attach`."""
+        if self.origin is None or self.origin.problem.model is None:
+            return None
+        model, data = self.origin.problem.model, self.origin.problem.data
+        return model if model.with_data is None else model.with_data(data)
 
     @property
     def converged(self) -> bool:
@@ -229,8 +242,37 @@ class Fit(Weighed):
         return f"{len(self.optima)} distinct optima were found, with bounds {bounds}; this is the best."
 
     def sample(self, n: int, seed: int = 0) -> Parameters:
-        """Samples in natural units: a pytree like `start` with a leading axis of length n."""
-        return to_natural(self.space, self.posterior.sample(n, seed))
+        """Samples in natural units: a pytree like `start` with a leading axis of length n.
+
+        Of a model from a front end, all that it names, deterministics included: what its own sampler would give.
+        """
+        return self.natural(self.posterior.sample(whole_number("n", n, 1), seed), seed)
+
+    def natural(self, vectors: np.ndarray, seed: int = 0) -> Parameters:
+        """Rows on the real line as `sample` gives them; the seed is for what the model itself draws at random."""
+        if self.model is None or self.model.values is None:
+            return to_natural(self.space, vectors)
+        return self.model.values(rows_unraveled(self.space, vectors), seed)
+
+    def predict(self, n: int = 1000, seed: int = 0) -> dict[str, np.ndarray]:
+        """Replicated data under the posterior: arrays by name with a leading axis of length n.
+
+        Raises
+        ------
+        ValueError
+            When the model has no way to predict.
+        """
+        if self.origin is None:
+            raise ValueError(
+                "fit: a loaded fit does not know its model; give it back with fit = fit.attach(model), where model is "
+                "what was fitted (quenched.from_numpyro(...), ...)."
+            )
+        if self.model is None or self.model.predict is None:
+            raise ValueError(
+                "fit.predict: a log density does not say how data arise; put fit.sample(n) into a simulator of your own, "
+                "or fit a model that does (quenched.from_numpyro, quenched.from_pymc, quenched.from_stan)."
+            )
+        return self.model.predict(self.sample(n, seed), whole_number("seed", seed, 0))
 
     def of(self, function: Callable[[Parameters], Any], n: int = 4000, seed: int = 0) -> Derived:
         """Mean, sd and quantiles of any function of the parameters, under the fitted posterior.

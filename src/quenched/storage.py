@@ -15,9 +15,10 @@ from quenched.outcome import History, Optimum, Round, Status
 from quenched.posterior import Posterior
 from quenched.result import Fit
 from quenched.results import Fits
+from quenched.summary import quantiles_of
 from quenched.transforms import Leaf, Space, leaf_names, read_transform, write_transform
 
-_FORMAT = 4
+_FORMAT = 5
 _ROWS = (*("bound", "check_bound", "check_error", "n_draws", "n_evaluations", "n_objective_evaluations", "rounds"),)
 _NUMBERS = ("bound", "check_bound", "check_error", "n_draws", "n_evaluations", "n_objective_evaluations", "seconds")
 
@@ -32,6 +33,7 @@ def save(fit: Fit | Fits, path: str | Path) -> Path:
         "leaves": [_write_leaf(leaf) for leaf in fit.space.leaves],
         "hyper": _write_arrays(fit.hyper, "hyper", arrays),
         "settings": fit.settings,
+        "natural": _write_natural(fit, arrays),
         **(_write_many(fit, arrays) if isinstance(fit, Fits) else _write_one(fit, arrays)),
     }
     arrays["fit.json"] = np.array(json.dumps(text))
@@ -47,6 +49,23 @@ def save(fit: Fit | Fits, path: str | Path) -> Path:
     finally:
         Path(temporary).unlink(missing_ok=True)
     return path
+
+
+def _write_natural(fit: Fit | Fits, arrays: dict[str, np.ndarray]) -> Any:
+    """What only the model could work out again: moments and quantiles of parameters whose map we do not know."""
+    if fit.space.joint is None:
+        return None
+    quantiles = quantiles_of(fit) if isinstance(fit, Fit) else {}
+    return _write_arrays([fit.mean, fit.sd, quantiles], "natural", arrays)
+
+
+def _read_natural(fit: Fit | Fits, text: Any, arrays: dict[str, np.ndarray]) -> None:
+    if text is None:
+        return
+    mean, sd, quantiles = _read_arrays(text, arrays)
+    fit.__dict__["_natural_moments"] = (mean, sd)
+    if isinstance(fit, Fit):
+        fit._kept["quantiles"] = quantiles
 
 
 def _write_one(fit: Fit, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -115,19 +134,27 @@ def load(path: str | Path) -> Any:
 def _read_fit(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> Fit | Fits:
     structure = jax.tree.structure(_read_tree(text["structure"]))
     space = Space(structure, tuple(_read_leaf(leaf) for leaf in text["leaves"]))
-    if text.get("many"):
-        return Fits(
-            member=_read_member(text["posterior"], arrays),
-            space=space,
-            hyper=_read_arrays(text["hyper"], arrays),
-            seconds=text["seconds"],
-            status=np.array([Status(status) for status in text["status"]], object),
-            message=tuple(text["message"]),
-            settings=text["settings"],
-            optima={int(index): _read_optima(optima) for index, optima in text["optima"].items()},
-            log_ratios=_read_ratios(arrays),
-            **{name: arrays[f"fits.{name}"] for name in _ROWS},  # pyright: ignore
-        )
+    fit = _read_many(text, arrays, space) if text.get("many") else _read_one(text, arrays, space)
+    _read_natural(fit, text["natural"], arrays)
+    return fit
+
+
+def _read_many(text: dict[str, Any], arrays: dict[str, np.ndarray], space: Space) -> Fits:
+    return Fits(
+        member=_read_member(text["posterior"], arrays),
+        space=space,
+        hyper=_read_arrays(text["hyper"], arrays),
+        seconds=text["seconds"],
+        status=np.array([Status(status) for status in text["status"]], object),
+        message=tuple(text["message"]),
+        settings=text["settings"],
+        optima={int(index): _read_optima(optima) for index, optima in text["optima"].items()},
+        log_ratios=_read_ratios(arrays),
+        **{name: arrays[f"fits.{name}"] for name in _ROWS},  # pyright: ignore
+    )
+
+
+def _read_one(text: dict[str, Any], arrays: dict[str, np.ndarray], space: Space) -> Fit:
     return Fit(
         posterior=Posterior(_read_member(text["posterior"], arrays)),
         space=space,

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from quenched.posterior import natural_quantiles
+from quenched.weights import Weighed
 
 if TYPE_CHECKING:
     from quenched.diagnostics import Diagnosis
@@ -54,7 +55,7 @@ def rows_of(fit: "Fit", diagnosis: "Diagnosis | None" = None) -> list[dict[str, 
             "sd": fit.sd,
             "sd_error": diagnosis.sd_error,
         }
-    leaves = {name: jax.tree.leaves(tree) for name, tree in columns.items()} | _quantiles(fit)
+    leaves = {name: jax.tree.leaves(tree) for name, tree in columns.items()} | quantiles_of(fit)
     table = []
     for position, leaf in enumerate(fit.space.leaves):
         numbers = {column: np.asarray(values[position]) for column, values in leaves.items()}
@@ -63,8 +64,8 @@ def rows_of(fit: "Fit", diagnosis: "Diagnosis | None" = None) -> list[dict[str, 
     return table
 
 
-def _quantiles(fit: "Fit") -> dict[str, list[np.ndarray]]:
-    """Those of all leaves, by column; worked out once."""
+def quantiles_of(fit: "Fit") -> dict[str, list[np.ndarray]]:
+    """Those of all leaves, by column; worked out once. `storage` keeps them of fits that need their model for it."""
     if "quantiles" not in fit._kept:
         found = jax.tree.leaves(natural_quantiles(fit.posterior, fit.space, tuple(_LEVELS.values())))
         fit._kept["quantiles"] = {name: [leaf[place] for leaf in found] for place, name in enumerate(_LEVELS)}
@@ -164,13 +165,19 @@ def _weighed(fit: "Fit") -> list[tuple[str, str]]:
     if not len(fit.log_ratios):
         return []
     kept = f"k-hat {fit.khat:.2f}, the weights keep {fit.weights.share:.0%} of the samples"
-    return [("family", kept), ("evidence", _evidence(fit.evidence, fit.evidence_error, fit.khat))]
+    return [("family", kept), ("evidence", evidence_in_words(fit))]
 
 
-def _evidence(value: float, error: float, khat: float) -> str:
-    if np.isfinite(error):
-        return f"{value:.4f} ± {error:.2g} nats by importance sampling"
-    return f"{value:.4f} nats by importance sampling, of unknown error: k-hat is {khat:.2f}, and above 0.7 weights cannot tell"
+def evidence_in_words(weighed: Weighed) -> str:
+    """The evidence with its error, or why there is none."""
+    if weighed.up_to_constant:
+        return "not known: the model leaves constants out of its log density, so that bounds are up to a constant too"
+    if np.isfinite(weighed.evidence_error):
+        return f"{weighed.evidence:.4f} ± {weighed.evidence_error:.2g} nats by importance sampling"
+    return (
+        f"{weighed.evidence:.4f} nats by importance sampling, of unknown error: k-hat is {weighed.khat:.2f}, and above 0.7 "
+        "weights cannot tell"
+    )
 
 
 def _diagnosed(diagnosis: "Diagnosis") -> list[tuple[str, str]]:
@@ -178,7 +185,7 @@ def _diagnosed(diagnosis: "Diagnosis") -> list[tuple[str, str]]:
         ("optimisation", f"{diagnosis.optimisation_error:.1e} nats from the top"),
         ("draws", f"± {diagnosis.bound_error:.2g} nats on the bound; on means and sds as in the table"),
         ("family", f"k-hat {diagnosis.khat:.2f}, {diagnosis.family_gap:.2g} nats below the evidence"),
-        ("evidence", _evidence(diagnosis.evidence, diagnosis.evidence_error, diagnosis.khat)),
+        ("evidence", evidence_in_words(diagnosis)),
     ]
 
 

@@ -34,6 +34,7 @@ class Weighed:
     """What is asked of whoever has `weights`: a fit by its check draws, a diagnosis by its samples."""
 
     weights: Weights
+    up_to_constant: bool  # the log density leaves out constants that nobody knows: then there is no evidence
 
     @property
     def khat(self) -> float:
@@ -42,13 +43,13 @@ class Weighed:
 
     @property
     def evidence(self) -> float:
-        """Log evidence by importance sampling, in nats."""
-        return self.weights.evidence
+        """Log evidence by importance sampling, in nats; NaN where the log density is known up to a constant only."""
+        return float("nan") if self.up_to_constant else self.weights.evidence
 
     @property
     def evidence_error(self) -> float:
         """Its standard error; infinite where k-hat is above 0.7, since the weights cannot tell there."""
-        return self.weights.evidence_error
+        return float("nan") if self.up_to_constant else self.weights.evidence_error
 
 
 def weigh_ratios(log_ratios: np.ndarray) -> Weights:

@@ -405,7 +405,7 @@ def test_a_file_of_another_format(tmp_path):
         qd.load(path)
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", '{"format": 4}', "3"])
+@pytest.mark.parametrize("text", ["[]", "{}", '{"format": 5}', "3"])
 def test_a_file_that_is_json_but_no_fit(text, tmp_path):
     path = tmp_path / "fit.npz"
     np.savez(path, **{"fit.json": np.array(text)})

@@ -30,6 +30,8 @@ CONTRACT = {
     "each_entry",
     "fit",
     "fit_many",
+    "from_numpyro",
+    "from_pymc",
     "from_value",
     "from_value_and_grad",
     "iid",

@@ -46,7 +46,7 @@ def read_model_file(reference: str) -> ModelFile:
         raise Misuse(f"{path} defines no `{name}`{_others(module, path)}.{example}")
     if not hasattr(module, "start"):
         raise Misuse(f"{path} defines no `start`, where the fit begins. {_add('start')}")
-    optional = {key: getattr(module, key, None) for key in ("transforms", "data", "hyper")}
+    optional: dict[str, Any] = {key: getattr(module, key, None) for key in ("transforms", "data", "hyper")}
     try:
         model = Model(getattr(module, name), module.start, name=name, **optional)
     except ValueError as error:

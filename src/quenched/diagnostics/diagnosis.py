@@ -103,8 +103,13 @@ class Diagnosis(Weighed):
 
     @property
     def family_gap(self) -> float:
-        """Evidence minus check bound, in nats."""
-        return self.evidence - self.fit.check_bound
+        """Evidence minus check bound, in nats; constants that the log density leaves out cancel."""
+        return self.weights.evidence - self.fit.check_bound
+
+    @property
+    def up_to_constant(self) -> bool:  # pyright: ignore
+        """As of the fit."""
+        return self.fit.up_to_constant
 
     @property
     def t_quantile(self) -> float:

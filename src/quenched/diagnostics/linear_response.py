@@ -94,6 +94,11 @@ class LinearResponse:
         return self._of(lambda parameters: what(parameters))  # a new one: what it refers to may have changed
 
     def _of(self, function: Callable[[Parameters], Any]) -> Response:
+        if self._space.joint is not None and self._space.joint.on_host:
+            raise ValueError(
+                "linear_response: the model maps its parameters to natural units in code that JAX cannot differentiate; "
+                "linear_response.covariance is that on the real line."
+            )
         with jax.enable_x64(True):
             value = lambda vector: function(self._space.to_natural(vector))
             shapes = jax.eval_shape(value, jax.ShapeDtypeStruct((self._space.dim,), np.float64))

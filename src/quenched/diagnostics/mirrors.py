@@ -40,8 +40,8 @@ class Mirror(NamedTuple):
 
 def mirrors(problem: Problem, posterior: Member, hyper: Hyper, seed: int) -> list[Mirror]:
     """Changes that take the posterior to another place of the same log density."""
-    if problem.programs is None:
-        return []  # a call of a function on the host may take long
+    if problem.programs is None or problem.space.joint is not None:
+        return []  # a call of a function on the host may take long; and a foreign map has no Jacobian that we know
     space = problem.space
     z = generator(seed, Purpose.MIRRORS).standard_normal((_SAMPLES, problem.dim))
     samples = np.concatenate([np.asarray(posterior.mean)[None], np.asarray(place(posterior, z))])
@@ -104,6 +104,6 @@ def _log_densities(problem: Problem, points: np.ndarray, hyper: Hyper) -> np.nda
     joint = form.offset(hyper) + form.weight(hyper) * values
     if form.prior(hyper) is not None:
         joint = joint + np.asarray(form.log_prior(points, hyper))
-    if problem.target.adds_jacobian:
+    if problem.target.adds_jacobian or problem.target.on_real_line:
         joint = joint - np.asarray(jax.vmap(problem.space.log_jacobian)(jnp.asarray(points)))
     return np.asarray(joint)

@@ -7,7 +7,6 @@ import jax
 from quenched.diagnostics.importance import weigh
 from quenched.draws import Purpose, generator
 from quenched.numbers import whole_number
-from quenched.posterior import to_natural
 from quenched.result import Fit, require_origin
 from quenched.transforms import Parameters
 from quenched.weights import BAD, weigh_ratios
@@ -35,4 +34,4 @@ def resample(fit: Fit, n: int, seed: int = 0) -> Parameters:
             stacklevel=3,
         )
     chosen = generator(seed, Purpose.RESAMPLING).choice(len(pool.samples), n, p=pool.weights.weights)
-    return to_natural(fit.space, pool.samples[chosen])
+    return fit.natural(pool.samples[chosen], seed)

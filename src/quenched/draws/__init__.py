@@ -14,7 +14,7 @@ from quenched.draws.draws import (
     sobol,
 )
 from quenched.draws.groups import Groups
-from quenched.draws.streams import Purpose, generator, stream
+from quenched.draws.streams import Purpose, generator, jax_key, stream
 
 __all__ = [
     "CHECK_BLOCK",
@@ -25,6 +25,7 @@ __all__ = [
     "check_draws",
     "generator",
     "iid",
+    "jax_key",
     "kinds",
     "make",
     "matched",

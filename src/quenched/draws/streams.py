@@ -48,5 +48,12 @@ def stream(seed: int, purpose: Purpose, index: int = 0) -> int:
     return int(_sequence(seed, purpose, index).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
+def jax_key(seed: int, purpose: Purpose):
+    """A key for JAX's random numbers, of packages that make theirs with it."""
+    import jax
+
+    return jax.random.PRNGKey(stream(seed, purpose) % 2**32)
+
+
 def _sequence(seed: int, *place: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(whole_number("seed", seed, 0), spawn_key=(_KEY, *map(int, place)))

@@ -96,12 +96,11 @@ class Asked:
         )
         if rows is None:
             left = None if memory is None else memory - _working_bytes(first.n, space.dim, coupled)
-            batch = Batch(
-                make_problem(model.target, space, model.data, model.hyper, self._execution(model, left)), None, 1
-            )
+            execution = self._execution(model, left)
+            batch = Batch(make_problem(model.target, space, model.data, model.hyper, execution, model), None, 1)
             return Run(settings, batch, points[None], watch, polishes=self.polishes and resumed is not None)
         n = len(jax.tree.leaves(rows.own)[0])
-        batch = make_batch(model.target, space, rows, model.hyper, n, Here(memory))
+        batch = make_batch(model.target, space, rows, model.hyper, n, Here(memory), model)
         return Run(settings, batch, points if points.ndim == 2 else np.repeat(points[None], n, axis=0), watch)
 
     def _execution(self, model: Model, memory: float | None) -> Execution:

@@ -7,7 +7,7 @@ import numpy as np
 from quenched.draws import Draws
 from quenched.families import Member, ask
 from quenched.objective import Objective, cut, place
-from quenched.posterior import Posterior
+from quenched.posterior import Posterior, to_natural
 from quenched.problem import Problem
 from quenched.targets import Hyper
 from quenched.transforms import Space, real
@@ -179,4 +179,4 @@ def _listed(problem: Problem, point: np.ndarray, indices: list[int]) -> str:
 
 
 def _leaves(problem: Problem, point: np.ndarray) -> list[np.ndarray]:
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(problem.space.to_natural(jnp.asarray(point)))]
+    return [leaf[0] for leaf in jax.tree.leaves(to_natural(problem.space, np.asarray(point)[None]))]

@@ -421,7 +421,8 @@ class Run:
         except KeyboardInterrupt:
             region = ""  # what was reached counts for more
         sign = sign_remark(problem.space, self.points[0], fit.posterior.mean, np.sqrt(fit.posterior.variance))
-        return tuple(remark for remark in (region, sign) if remark)
+        own = "" if problem.model is None else problem.model.remark
+        return tuple(remark for remark in (region, sign, own) if remark)
 
     def _message(self, place: int) -> str:
         if place in self.messages:
@@ -449,7 +450,9 @@ class Run:
             n_objective_evaluations=self.costs.bounds,
             seconds=self.watch.seconds,
             rounds=_as_array(self.histories),
-            settings=self.settings.describe() | problem.execution.describe(),
+            settings=self.settings.describe()
+            | problem.execution.describe()
+            | {"up_to_constant": problem.target.up_to_constant},
             optima=self.optima,
             log_ratios=reached.log_ratios,
             origin=Origins(self.batch, reached.hyper, self.settings.draws),

@@ -14,7 +14,7 @@ from quenched.plots import plot_marginals, plot_monitor
 from quenched.report.markup import Level, Markup, facts, figure, table, verdict_box
 from quenched.report.page import Document
 from quenched.result import Fit
-from quenched.summary import rows_of
+from quenched.summary import evidence_in_words, rows_of
 from quenched.trust import Trust
 
 _ROWS = 500  # of the summary; a page with more is slow and read by nobody
@@ -78,7 +78,7 @@ def _diagnosed(diagnosis: Diagnosis) -> Markup:
             ("optimisation", f"{diagnosis.optimisation_error:.1e} from the top"),
             ("draws", f"± {diagnosis.bound_error:.2g} on the bound; means and standard deviations below"),
             ("family", f"k-hat {diagnosis.khat:.2f}, {diagnosis.family_gap:.2g} below the evidence"),
-            ("evidence", f"{diagnosis.evidence:.4f} ± {diagnosis.evidence_error:.4f}, by importance sampling"),
+            ("evidence", evidence_in_words(diagnosis)),
         ]
     )
 

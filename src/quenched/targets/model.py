@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from quenched.numbers import read_arrays
+from quenched.targets.mistaken import refuse_models_of_others
 from quenched.targets.target import Target, log_density
 
 
@@ -27,8 +28,19 @@ class Model:
         What the model is called.
     dims, coords
         Names of the axes of each parameter, and labels along them: what ArviZ shows.
+    values
+        values(parameters, seed) -> dict of arrays by name: all that the model names, deterministics included, in natural
+        units, for parameters on the real line with a leading axis. Without it, the parameters themselves.
     predict
-        predict(samples, seed) -> dict of arrays by name, for samples of the parameters with a leading axis.
+        predict(samples, seed) -> dict of arrays by name, for samples in natural units with a leading axis.
+    log_likelihood
+        log_likelihood(samples) -> dict of arrays by name: that of every row of the data, for such samples.
+    observed
+        The data that the model was conditioned on, by name.
+    with_data
+        with_data(data) -> the same model for other data; only for models that are given theirs as `data`.
+    remark
+        What a person should know of how the model was read; it becomes a part of the verdict.
     """
 
     target: Any
@@ -39,7 +51,12 @@ class Model:
     name: str = "model"
     dims: Mapping[str, tuple[str, ...]] | None = field(default=None, repr=False)
     coords: Mapping[str, Any] | None = field(default=None, repr=False)
+    values: Callable[[Any, int], dict[str, Any]] | None = field(default=None, repr=False)
     predict: Callable[[Any, int], dict[str, Any]] | None = field(default=None, repr=False)
+    log_likelihood: Callable[[Any], dict[str, Any]] | None = field(default=None, repr=False)
+    observed: Mapping[str, Any] | None = field(default=None, repr=False)
+    with_data: Callable[[Any], "Model"] | None = field(default=None, repr=False)
+    remark: str = field(default="", repr=False)
 
     def __post_init__(self):
         object.__setattr__(self, "target", read_target(self.target))
@@ -59,10 +76,13 @@ def read_target(function: Any) -> Target:
 
 def read_model(log_density: Any, start: Any, *, transforms: Any = None, data: Any = None, hyper: Any = None) -> Model:
     """What `fit` was given, as a model with arrays for data; what is said besides a model overrules it."""
+    refuse_models_of_others(log_density)
     if start is None and not isinstance(log_density, Model):
         raise ValueError("start: is missing; give an array or a pytree of arrays, or a model that brings its own.")
     model = log_density if isinstance(log_density, Model) else Model(log_density, start)
     given = {"start": start, "transforms": transforms, "data": data, "hyper": hyper}
+    if transforms is not None and model.target.on_real_line:
+        raise ValueError("transforms: the model brings its own; leave them out.")
     model = replace(model, **{name: value for name, value in given.items() if value is not None})
     hyper = jax.tree.map(_as_float, read_arrays("hyper", model.hyper))
     return replace(model, data=read_arrays("data", model.data), hyper=hyper)

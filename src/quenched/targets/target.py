@@ -45,6 +45,11 @@ class Target:
         Which of the two precisions belong to the result.
     terms
         The structure of a sum of terms; None for a function of which nothing is known.
+    on_real_line
+        The function takes the parameters on the real line, and is a density there: another package has mapped them.
+    up_to_constant
+        The function leaves out terms that do not depend on the parameters, and nobody knows how large they are: the
+        bound is not comparable with a log evidence.
     """
 
     function: Callable[..., Any]
@@ -55,6 +60,8 @@ class Target:
     adds_jacobian: bool = True
     initial_precisions: tuple[float, float] = (1.0, 1.0)
     reports: tuple[str, ...] = ()
+    on_real_line: bool = False
+    up_to_constant: bool = False
     terms: Any = field(default=None, repr=False)
 
     def handed(self, data: Any) -> Any:

@@ -1,6 +1,7 @@
 """Constrained parameters to the real line, with log-Jacobian."""
 
 from quenched.transforms.correlation import correlation_cholesky
+from quenched.transforms.joint import Foreign, JointTransform
 from quenched.transforms.registry import read_transform, transform_kinds, write_transform
 from quenched.transforms.space import (
     Leaf,
@@ -15,7 +16,9 @@ from quenched.transforms.space import (
 from quenched.transforms.transform import Interval, Transform, above, below, interval, ordered, positive, real, simplex
 
 __all__ = [
+    "Foreign",
     "Interval",
+    "JointTransform",
     "Leaf",
     "Parameters",
     "Space",

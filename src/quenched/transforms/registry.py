@@ -4,10 +4,12 @@ import dataclasses
 from typing import Any
 
 from quenched.transforms.correlation import CorrelationCholesky
+from quenched.transforms.joint import Foreign
 from quenched.transforms.transform import Above, Below, Interval, Ordered, Positive, Real, Simplex, Transform
 
 transform_kinds: dict[str, type[Transform]] = {
-    kind.__name__: kind for kind in (Real, Positive, Above, Below, Interval, Ordered, Simplex, CorrelationCholesky)
+    kind.__name__: kind
+    for kind in (Real, Positive, Above, Below, Interval, Ordered, Simplex, CorrelationCholesky, Foreign)
 }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.numbers import is_list_of_numbers
+from quenched.transforms.joint import Foreign, JointTransform
 from quenched.transforms.transform import Real, Transform, positive
 
 _AMBIGUOUS = set(".[]'\"")
@@ -39,6 +40,7 @@ class Space(eqx.Module):
 
     structure: Any = eqx.field(static=True)  # PyTreeDef
     leaves: tuple[Leaf, ...] = eqx.field(static=True)
+    joint: JointTransform | None = eqx.field(static=True, default=None)  # where another package maps them all
 
     @property
     def dim(self) -> int:
@@ -61,6 +63,8 @@ class Space(eqx.Module):
 
     def to_natural(self, vector: Array) -> Parameters:
         """One vector on the real line to the pytree in natural units."""
+        if self.joint is not None:
+            return self.joint.to_natural(self.unravel(vector))
         pieces = self._split(vector)
         natural = [leaf.transform.to_natural(x) for x, leaf in zip(pieces, self.leaves, strict=True)]
         return jax.tree.unflatten(self.structure, natural)
@@ -73,6 +77,9 @@ class Space(eqx.Module):
 
     def to_real(self, parameters: Parameters) -> Array:
         """A pytree in natural units to one vector on the real line."""
+        if self.joint is not None:
+            parameters = self.joint.to_real(parameters)
+            return jnp.concatenate([jnp.ravel(jnp.asarray(piece)) for piece in jax.tree.leaves(parameters)])
         values = jax.tree.leaves(parameters)
         pieces = [leaf.transform.to_real(jnp.asarray(x)) for x, leaf in zip(values, self.leaves, strict=True)]
         return jnp.concatenate([piece.reshape(-1) for piece in pieces])
@@ -104,6 +111,8 @@ def describe_space(start: Parameters, transforms: object = None) -> tuple[Space,
     ValueError
         When `start` is empty, holds values that are no finite numbers, or lies outside its constraints.
     """
+    if isinstance(transforms, JointTransform):
+        return _describe_joint(start, transforms)
     start = lists_as_arrays(start, transforms)
     with_paths, structure = jax.tree_util.tree_flatten_with_path(start)
     if not with_paths:
@@ -120,6 +129,21 @@ def describe_space(start: Parameters, transforms: object = None) -> tuple[Space,
     if not vector.size:
         raise ValueError("start: every leaf has size 0; there is nothing to infer.")
     return Space(structure, tuple(leaves)), vector
+
+
+def _describe_joint(start: Parameters, joint: JointTransform) -> tuple[Space, np.ndarray]:
+    """The space of parameters that another package maps; `start` is a dict of arrays in natural units."""
+    if not isinstance(start, dict):
+        raise ValueError(f"start={start!r}: give the parameters of the model by name, as a dict of arrays.")
+    arrays = {name: _float_array(name, value) for name, value in start.items()}
+    real = {name: np.asarray(value, np.float64) for name, value in joint.to_real(arrays).items()}
+    wrong = [name for name, value in real.items() if not np.isfinite(value).all()]
+    if wrong:
+        raise ValueError(f"start: {wrong[0]} = {arrays[wrong[0]]} is outside the support that the model gives it.")
+    names, structure = sorted(real), jax.tree.structure(real)
+    leaf = lambda name: Leaf(name, arrays[name].shape, joint.known.get(name, Foreign(real[name].shape)))
+    space = Space(structure, tuple(map(leaf, names)), joint)
+    return space, np.concatenate([real[name].ravel() for name in names])
 
 
 def leaf_name(path: tuple) -> str:

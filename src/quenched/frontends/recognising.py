@@ -1,0 +1,102 @@
+"""Which of another package's maps are our own transforms.
+
+Packages do not say how they take a parameter to the real line, but they show it: a few points are enough to tell, since
+candidates are compared to the last digits, and all parameters are moved at once, so that a support that depends on
+another parameter is not mistaken for a fixed one. What is recognised is known after loading too, without the package, and
+has exact quantiles.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from quenched.transforms import (
+    JointTransform,
+    Transform,
+    above,
+    correlation_cholesky,
+    interval,
+    ordered,
+    positive,
+    real,
+    simplex,
+)
+
+_PROBES = 3
+_FAR = 40.0  # where the logistic function is one, and the exponential of minus it nothing, to the last digit
+_SAME = 1e-9  # relative
+
+Arrays = dict[str, Any]
+
+
+def transforms_of(
+    to_natural: Callable[[Arrays], Arrays],
+    to_real: Callable[[Arrays], Arrays],
+    start: Mapping[str, np.ndarray],
+    *,
+    on_host: bool = False,
+) -> dict[str, Transform] | JointTransform:
+    """Our own transforms of all parameters, or the package's own map with those that are ours.
+
+    Parameters
+    ----------
+    to_natural, to_real, on_host
+        As in `JointTransform`.
+    start
+        The parameters on the real line, for their names and shapes.
+    """
+    with jax.enable_x64(True):
+        known = _recognised(to_natural if on_host else jax.vmap(to_natural), start)
+    return known if len(known) == len(start) else JointTransform(to_natural, to_real, known, on_host)
+
+
+def _recognised(rows_to_natural: Callable[[Arrays], Arrays], start: Mapping[str, np.ndarray]) -> dict[str, Transform]:
+    rows, used = {}, 0
+    for name, value in start.items():
+        shape = (_PROBES, *np.shape(value))
+        probes = 1.5 * np.sin(1.0 + np.sqrt(2.0) * (used + np.arange(np.prod(shape)))).reshape(shape)  # no two the same
+        used += probes.size
+        ends = [np.full((1, *shape[1:]), end) for end in (-_FAR, _FAR)]
+        rows[name] = np.concatenate([probes, *ends])
+    natural = {name: np.asarray(value) for name, value in rows_to_natural(rows).items()}
+    known = {}
+    for name in start:
+        found = next((one for one in _candidates(natural[name]) if _agrees(one, rows[name], natural[name])), None)
+        if found is not None:
+            known[name] = found
+    return known
+
+
+def _candidates(natural: np.ndarray) -> Iterator[Transform]:
+    yield real
+    yield positive
+    low, high = _short(natural[-2]), _short(natural[-1])
+    if np.isfinite(low).all():
+        yield above(_scalar(low))
+    if low.size and np.ptp(low) == 0 and np.ptp(high) == 0 and -np.inf < low.flat[0] < high.flat[0] < np.inf:
+        yield interval(float(low.flat[0]), float(high.flat[0]))
+    yield from (ordered, simplex, correlation_cholesky)
+
+
+def _short(bounds: np.ndarray) -> np.ndarray:
+    """Without the digits that rounding has added: where the logistic function ends, packages cut it off."""
+    return np.vectorize(lambda bound: float(f"{bound:.12g}") if abs(bound) > 1e-12 else 0.0, otypes=[float])(bounds)
+
+
+def _scalar(bounds: np.ndarray) -> Any:
+    """One number where all bounds are the same."""
+    return float(bounds.flat[0]) if bounds.size and np.ptp(bounds) == 0 else bounds
+
+
+def _agrees(transform: Transform, rows: np.ndarray, natural: np.ndarray) -> bool:
+    """At the probes; the ends are for reading off bounds alone."""
+    try:
+        if transform.real_shape(natural.shape[1:]) != rows.shape[1:]:
+            return False
+        own = np.stack([np.asarray(transform.to_natural(jnp.asarray(row))) for row in rows[:_PROBES]])
+    except (ValueError, TypeError):
+        return False
+    return own.shape == natural[:_PROBES].shape and np.allclose(own, natural[:_PROBES], rtol=_SAME, atol=1e-12)

@@ -1,0 +1,45 @@
+"""Models of other packages that were given as if they were log densities: each has a function that reads it."""
+
+from types import FunctionType, ModuleType
+from typing import Any
+
+_PRIMITIVES = frozenset({"sample", "plate", "factor", "deterministic", "param"})
+_READERS = {
+    "pymc": "quenched.from_pymc(model)",
+    "bambi": "quenched.from_pymc(model)",
+    "stan": "quenched.from_stan(model)",
+    "bridgestan": "quenched.from_stan(model)",
+    "cmdstanpy": "quenched.from_stan(bridgestan.StanModel(model.stan_file, data=...))",
+    "torch": "quenched.from_torch(module)",
+}
+
+
+def refuse_models_of_others(given: Any) -> None:
+    """Name the function that reads the model.
+
+    Raises
+    ------
+    ValueError
+        When it is a model of another package.
+    """
+    packages = [cls.__module__.partition(".")[0] for cls in type(given).__mro__]
+    package = next((package for package in packages if package in _READERS), None)
+    if package is not None:
+        raise ValueError(
+            f"log_density: is a {type(given).__name__} of {package}, not a log density; fit {_READERS[package]} instead."
+        )
+    if isinstance(given, FunctionType) and _uses_primitives(given):
+        raise ValueError(
+            f"log_density: {given.__name__} is a NumPyro model, not a log density; fit quenched.from_numpyro("
+            f"{given.__name__}, ...) instead, with the arguments that the model takes."
+        )
+
+
+def _uses_primitives(function: FunctionType) -> bool:
+    """Whether it calls `numpyro.sample` or the like; a log density may well use NumPyro's distributions."""
+    names = set(function.__code__.co_names)
+    seen = [function.__globals__[name] for name in names if name in function.__globals__]
+    whole = any(isinstance(value, ModuleType) and value.__name__ == "numpyro" for value in seen)
+    return (whole and bool(names & _PRIMITIVES)) or any(
+        getattr(value, "__module__", None) == "numpyro.primitives" for value in seen
+    )

@@ -1,0 +1,150 @@
+"""NumPyro models, run through NumPyro."""
+
+import numpy as np
+import pytest
+
+import quenched as qd
+
+numpyro = pytest.importorskip("numpyro")
+dist = pytest.importorskip("numpyro.distributions")
+from jax import numpy as jnp  # noqa: E402
+from jax import random  # noqa: E402
+from numpyro.infer import MCMC, NUTS, Predictive  # noqa: E402
+
+
+def eight_schools(errors, effects=None):
+    mu, tau = numpyro.sample("mu", dist.Normal(0.0, 5.0)), numpyro.sample("tau", dist.HalfCauchy(5.0))
+    with numpyro.plate("school", len(errors)):
+        z = numpyro.sample("z", dist.Normal(0.0, 1.0))
+        theta = numpyro.deterministic("theta", mu + tau * z)
+        numpyro.sample("effects", dist.Normal(theta, errors), obs=effects)
+
+
+def every_support(rows):
+    numpyro.sample("angle", dist.VonMises(0.0, 2.0))
+    below = numpyro.sample("below", dist.Uniform(0.0, 2.0))
+    numpyro.sample("dynamic", dist.Uniform(0.0, below))
+    numpyro.sample("lower", dist.TruncatedNormal(0.0, 1.0, low=-1.0))
+    numpyro.sample("upper", dist.TruncatedNormal(0.0, 1.0, high=1.0))
+    numpyro.sample("parts", dist.Dirichlet(jnp.ones(4)))
+    ordered = dist.TransformedDistribution(
+        dist.Normal(0.0, 1.0).expand([3]).to_event(1), dist.transforms.OrderedTransform()
+    )
+    numpyro.sample("cuts", ordered)
+    numpyro.sample("zero_sum", dist.ZeroSumNormal(1.0, (4,)))
+    numpyro.sample("correlation", dist.LKJ(3, 1.0))
+    factor = numpyro.sample("factor", dist.LKJCholesky(3, 2.0))
+    scale = numpyro.sample("scale", dist.HalfNormal(2.0).expand([3]).to_event(1))
+    numpyro.factor("extra", -0.5 * (below - 1.0) ** 2)
+    numpyro.sample("rows", dist.MultivariateNormal(jnp.zeros(3), scale_tril=scale[:, None] * factor), obs=rows)
+
+
+def mixture(x, enumerate="parallel"):
+    share = numpyro.sample("share", dist.Beta(1.0, 1.0))
+    means = numpyro.sample("means", dist.Normal(jnp.array([-2.0, 2.0]), 1.0).to_event(1))
+    with numpyro.plate("row", len(x)):
+        which = numpyro.sample("which", dist.Bernoulli(share), infer={"enumerate": enumerate})
+        numpyro.sample("x", dist.Normal(means[which], 1.0), obs=x)
+
+
+def test_a_fit_speaks_the_language_of_mcmc(schools, tmp_path):
+    effects, errors = schools
+    model = qd.from_numpyro(eight_schools, errors, effects=effects)
+    fit = qd.fit(model, progress=False)
+    mcmc = MCMC(NUTS(eight_schools), num_warmup=300, num_samples=1000, progress_bar=False)
+    mcmc.run(random.PRNGKey(0), errors, effects=effects)
+    theirs, ours = mcmc.get_samples(), fit.sample(1000)
+    assert {name: np.shape(value) for name, value in ours.items()} == {n: np.shape(v) for n, v in theirs.items()}
+    np.testing.assert_allclose(ours["theta"].mean(axis=0), theirs["theta"].mean(axis=0), atol=1.0)
+    np.testing.assert_allclose(ours["theta"], ours["mu"][:, None] + ours["tau"][:, None] * ours["z"])
+    predicted = fit.predict(1000, seed=1)["effects"]
+    assert predicted.shape == (1000, 8)
+    np.testing.assert_allclose(predicted.std(axis=0), np.hypot(errors, ours["theta"].std(axis=0)), rtol=0.1)
+    assert Predictive(eight_schools, ours)(random.PRNGKey(1), errors)["effects"].shape == (1000, 8)
+    assert fit.model.log_likelihood(ours)["effects"].shape == (1000, 8)
+    assert model.dims["theta"] == ("school",)
+    loaded = qd.load(fit.save(tmp_path / "fit.npz"))
+    assert sorted(loaded.sample(3)) == ["mu", "tau", "z"]  # what it deduces only the model knows
+    np.testing.assert_array_equal(loaded.attach(model).sample(3)["theta"], fit.sample(3)["theta"])
+
+
+def test_many_data_sets(schools):
+    effects, errors = schools
+    model = qd.from_numpyro(eight_schools, errors, effects=effects)
+    data = {"errors": np.stack([errors, errors]), "effects": np.stack([effects, effects + 3.0])}
+    fits = qd.fit_many(model, data=data, progress=False)
+    alone = qd.fit(qd.from_numpyro(eight_schools, errors, effects=effects + 3.0), progress=False)
+    np.testing.assert_allclose(fits[1].bound, alone.bound, atol=1e-4)
+    np.testing.assert_array_equal(fits[1].model.observed["effects"], effects + 3.0)
+
+
+def test_every_support(tmp_path):
+    rows = np.random.default_rng(1).standard_normal((40, 3))
+    model = qd.from_numpyro(every_support, rows)
+    fit = qd.fit(model, draws=128, progress=False)
+    samples = fit.sample(200)
+    assert np.all(samples["dynamic"] < samples["below"])
+    np.testing.assert_allclose(samples["parts"].sum(axis=-1), 1.0)
+    np.testing.assert_allclose(samples["zero_sum"].sum(axis=-1), 0.0, atol=1e-9)
+    np.testing.assert_allclose(np.einsum("nii->ni", samples["correlation"]), 1.0)
+    assert np.all(np.diff(samples["cuts"], axis=-1) > 0)
+    np.testing.assert_allclose(fit.mean["dynamic"], samples["dynamic"].mean(), atol=0.1)
+    loaded = qd.load(fit.save(tmp_path / "fit.npz"))
+    np.testing.assert_array_equal(loaded.mean["dynamic"], fit.mean["dynamic"])
+    assert str(loaded) == str(fit)
+    with pytest.raises(ValueError, match="attach"):
+        loaded.sample(3)
+    np.testing.assert_array_equal(loaded.attach(model).sample(3)["dynamic"], fit.sample(3)["dynamic"])
+
+
+def test_discrete_sites_are_summed_out():
+    random_ = np.random.default_rng(2)
+    x = np.concatenate([random_.normal(-2.0, 1.0, 30), random_.normal(2.0, 1.0, 70)])
+
+    def by_hand(p):
+        terms = jnp.log(jnp.stack([1 - p["share"], p["share"]])) + _normal(x[:, None], p["means"], 1.0)
+        prior = jnp.sum(_normal(p["means"], jnp.array([-2.0, 2.0]), 1.0))
+        return jnp.sum(jnp.logaddexp(terms[:, 0], terms[:, 1])) + prior
+
+    fit = qd.fit(qd.from_numpyro(mixture, x), progress=False)
+    start = {"share": 0.5, "means": np.array([-2.0, 2.0])}
+    own = qd.fit(by_hand, start, transforms={"share": qd.interval(0.0, 1.0)}, progress=False)
+    np.testing.assert_allclose(fit.bound, own.bound, atol=1e-3)
+    np.testing.assert_allclose(fit.mean["share"], own.mean["share"], atol=1e-3)
+    assert sorted(fit.sample(3)) == ["means", "share"]
+    assert fit.predict(5)["x"].shape == (5, 100)
+
+
+def _normal(x, mean, sd):
+    return -0.5 * ((x - mean) / sd) ** 2 - jnp.log(sd) - 0.5 * jnp.log(2 * jnp.pi)
+
+
+def _counts():
+    numpyro.sample("rate", dist.Gamma(1.0, 1.0))
+    numpyro.sample("count", dist.Poisson(3.0))
+
+
+def _subsampled(x):
+    mean = numpyro.sample("mean", dist.Normal(0.0, 1.0))
+    with numpyro.plate("row", len(x), subsample_size=2) as rows:
+        numpyro.sample("x", dist.Normal(mean, 1.0), obs=x[rows])
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments", "says"),
+    [
+        (_counts, (), "'count' is discrete .* no end of values"),
+        (_subsampled, (np.zeros(4),), "'row' takes 2 of its 4 rows"),
+        (mixture, (np.zeros(4), "sequential"), "'which' is discrete"),
+        (lambda: numpyro.sample("y", dist.Normal(0.0, 1.0), obs=1.0), (), "no latent site"),
+        (eight_schools, (), "missing a required argument"),
+    ],
+)
+def test_what_cannot_be_fitted_is_named(model, arguments, says):
+    with pytest.raises(ValueError, match=says):
+        qd.from_numpyro(model, *arguments)
+
+
+def test_a_bare_model_is_told_its_reader(schools):
+    with pytest.raises(ValueError, match=r"from_numpyro\(eight_schools"):
+        qd.fit(eight_schools, schools[1])
