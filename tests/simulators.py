@@ -1,10 +1,12 @@
 """Functions on the host that worker processes can import: some are slow, some fail, some take their worker with them."""
 
+import multiprocessing
 import os
 import signal
 import time
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 
 DESIGN = np.random.default_rng([7, 1]).standard_normal((60, 4))
@@ -55,6 +57,35 @@ def raises(w):
 def slow(w):
     time.sleep(0.01)
     return logistic(w)
+
+
+def counts(w, data):
+    """A Poisson regression in JAX. It kills the worker that traces it first, if asked to."""
+    _die_once()
+    predictor = DESIGN @ w
+    return jnp.sum(data * predictor - jnp.exp(predictor)) - 0.5 * jnp.sum(w**2)
+
+
+def counts_on_host(w, data):
+    """The same in NumPy, with its gradient."""
+    _die_once()
+    predictor = DESIGN @ w
+    rate = np.exp(predictor)
+    return np.sum(data * predictor - rate) - 0.5 * w @ w, DESIGN.T @ (data - rate) - w
+
+
+def _die_once():
+    """Kill this process if it is a worker, and nobody has died yet."""
+    marker = os.environ.get("QUENCHED_TEST_MARKER")
+    if marker and multiprocessing.parent_process() is not None and not Path(marker).exists():
+        Path(marker).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def many_counts(n):
+    """Data of many genes."""
+    random = np.random.default_rng([7, 3])
+    return random.poisson(np.exp(DESIGN @ (0.5 * random.standard_normal((4, n)))).T).astype(float)
 
 
 def nearly_quadratic(w):

@@ -106,6 +106,15 @@ class Problem:
         own, free = _unraveled(self.hyper_like, np.asarray(hyper.free)), bool(precisions)
         return {**precisions, "hyper": own} if free else own
 
+    def read_hyper(self, described: Any, n: int) -> Hyper:
+        """Rows of hyperparameters from what `describe_hyper` made of them."""
+        of_all = lambda leaf: np.repeat(np.asarray(leaf)[None], n, axis=0)
+        rows = Hyper(*map(of_all, self.hyper))._replace(**{name: described[name] for name in self.target.reports})
+        if self.hyper_like is None:
+            return rows
+        own = described["hyper"] if self.target.reports else described
+        return rows._replace(free=np.concatenate([np.reshape(leaf, (n, -1)) for leaf in jax.tree.leaves(own)], axis=1))
+
 
 def _unraveled(like: Any, free: np.ndarray) -> Any:
     """Rows (..., size) cut into a pytree."""

@@ -1,8 +1,8 @@
 """`Fits`: many fits of one log density, each with its own outcome, kept as arrays with the problems along the first axis."""
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from quenched.targets import Hyper
 from quenched.transforms import Parameters, Space
 
 _PRECISIONS = ("prior_precision", "noise_precision")
+_COLUMNS = (*("bound", "check_bound", "check_error", "status", "n_draws", "n_evaluations", "n_objective_evaluations"),)
 _NAMED = 8  # problems that the summary names
 
 
@@ -150,6 +151,46 @@ class Fits:
             origin=None if self.origin is None else self.origin.some(places),
         )
 
+    @staticmethod
+    def joined(parts: "Sequence[Fits]") -> "Fits":
+        """The fits of several calls of `fit_many`, or of files, one after the other: for jobs that each did a part.
+
+        Raises
+        ------
+        ValueError
+            When they are not of one kind: other parameters, another family, other draws.
+        """
+        if not parts:
+            raise ValueError("parts: there are none; give a list of Fits.")
+        first = parts[0]
+        for place, other in enumerate(parts):
+            if _kind(other) != _kind(first):
+                raise ValueError(
+                    f"parts: the one at place {place} is of another kind: {_kind(other)}, not {_kind(first)}."
+                )
+        deepest = max(part.rounds.shape[1] for part in parts)
+        deep = lambda rounds: np.pad(rounds, ((0, 0), (0, deepest - rounds.shape[1]), (0, 0)), constant_values=np.nan)
+        begins = np.cumsum([0, *map(len, parts)]).tolist()
+        together = lambda name: np.concatenate([getattr(part, name) for part in parts])
+        ratios = [part.log_ratios for part in parts if part.log_ratios is not None]
+        stacked = lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves])
+        return replace(
+            first,
+            member=jax.tree.map(stacked, *(part.member for part in parts)),
+            hyper=jax.tree.map(stacked, *(part.hyper for part in parts)),
+            **{name: together(name) for name in _COLUMNS},
+            message=tuple(word for part in parts for word in part.message),
+            seconds=sum(part.seconds for part in parts),
+            rounds=np.concatenate([deep(part.rounds) for part in parts]),
+            optima={
+                begin + index: optima
+                for begin, part in zip(begins, parts, strict=False)
+                for index, optima in part.optima.items()
+            },
+            log_ratios=np.concatenate(ratios) if len(ratios) == len(parts) else None,
+            origin=None,
+        )
+
     @property
     def converged(self) -> np.ndarray:
         """Mask of the fits whose bound is at its highest on their draws."""
@@ -239,6 +280,12 @@ class Fits:
         from quenched.storage import save
 
         return save(self, path)
+
+
+def _kind(fits: Fits) -> tuple:
+    names = ("family", "draws", "draws_seed", "seed", "tolerance", "method")
+    leaves = [(leaf.name, leaf.shape, leaf.transform.describe()) for leaf in fits.space.leaves]
+    return leaves, {name: fits.settings[name] for name in names}
 
 
 def _hyper_of_one(hyper: Any, index: int) -> Any:

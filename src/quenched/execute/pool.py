@@ -12,8 +12,8 @@ import time
 import traceback
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from typing import Any, NamedTuple
 
 from quenched.execute.host import Calls, InTurn, where
@@ -83,10 +83,22 @@ def _answers(call: Callable[[Any, Any], Any], data: Any, many: Sequence[Any]) ->
 
 
 class Pool(Calls):
-    """Calls in batches on an executor, each as long as it takes to be worth sending."""
+    """Calls in batches on an executor, each as long as it takes to be worth sending.
 
-    def __init__(self, executor: Executor):
-        self.executor = executor
+    Parameters
+    ----------
+    executor
+        Where.
+    together
+        Calls in a batch, if that is known.
+    arrived
+        Told the place and the answer of each call, as they come.
+    """
+
+    def __init__(
+        self, executor: Executor, together: int | None = None, arrived: Callable[[int, Any], None] | None = None
+    ):
+        self.executor, self.together, self.arrived = executor, together, arrived
         self.seconds: float | None = None  # of one call
         self.lost = 0  # batches that had to be computed again
         self._parcel: tuple[Any, Any, str, Any] | None = None
@@ -94,6 +106,7 @@ class Pool(Calls):
 
     def __call__(self, call, many, data):
         answers: dict[int, Any] = {}
+        self.where = getattr(call, "where", where)
         losses, parcel = 0, self._parcelled(call, data)
         while left := [place for place in range(len(many)) if place not in answers]:
             before = len(answers)
@@ -103,7 +116,8 @@ class Pool(Calls):
             if error is not None:
                 losses = 1 if len(answers) > before else losses + 1
                 if _has_ended(error):
-                    return self._here(call, many, data)
+                    self._here(call, many, data, answers)
+                    break
                 self._recover(error, losses, many, left, answers)
         self.count += len(many)
         return [answers[place] for place in range(len(many))]
@@ -121,7 +135,7 @@ class Pool(Calls):
                     futures = [self.executor.submit(work, key, first, [many[i] for i in batch]) for batch in batches]
                 except Exception as error:
                     return error
-                for batch, future in zip(batches, futures, strict=True):
+                for batch, future in _as_they_come(batches, futures):
                     try:
                         found = future.result()
                         if found.answers is None:  # this worker has not met the work before
@@ -141,16 +155,16 @@ class Pool(Calls):
         assert found.answers is not None
         for place, answer in zip(batch, found.answers, strict=False):
             if isinstance(answer, Raised):
-                told = (
-                    f"fun raised {answer.what}\n{where(place, len(many), many[place])}\n\nin a worker:\n{answer.trace}"
-                )
+                told = f"fun raised {answer.what}\n{self.where(place, len(many), many[place])}\n\nin a worker:\n{answer.trace}"
                 raise CallFailed(told, place, many[place])
-            answers[place] = answer
+            self._arrive(place, answer, answers)
         each = found.seconds / len(batch)
         self.seconds = each if self.seconds is None else 0.5 * (self.seconds + each)
 
     def _size(self, n: int) -> int:
         """Calls in a batch: as few as keep the scheduler's share small, and enough batches for all workers."""
+        if self.together is not None:
+            return self.together
         most = max(1, n // (_BATCHES_OF_A_WORKER * self.workers))
         if self.seconds is None:
             return most
@@ -179,24 +193,39 @@ class Pool(Calls):
         if losses >= _MOST_LOSSES:
             told = f"executor: its workers were lost {losses} times in a row ({type(error).__name__}: {error})"
             raise CallFailed(
-                f"{told}, the last time {where(place, len(many), many[place])}", place, many[place]
+                f"{told}, the last time {self.where(place, len(many), many[place])}", place, many[place]
             ) from error
         if not isinstance(error, BrokenExecutor):
             return  # Dask and its like have other workers, or start them
         if type(self.executor) is not ProcessPoolExecutor:
             raise CallFailed(
-                f"executor: {type(self.executor).__name__} is broken ({error}), {where(place, len(many), many[place])}; "
+                f"executor: {type(self.executor).__name__} is broken ({error}), {self.where(place, len(many), many[place])}; "
                 "give a new one, and go on from the checkpoint",
                 place,
                 many[place],
             ) from error
         self.executor, self._delivered = _another(self.executor), False
 
-    def _here(self, call: Callable[[Any, Any], Any], many: Sequence[Any], data: Any) -> list[Any]:
-        """The executor was shut down, as after a `with`: its work is done in this process."""
+    def _here(self, call: Callable[[Any, Any], Any], many: Sequence[Any], data: Any, answers: dict) -> None:
+        """The executor was shut down, as after a `with`: the rest is done in this process."""
         warnings.warn("executor: it has been shut down, so that fun is called in this process.", stacklevel=2)
-        self.count += len(many)
-        return list(InTurn()(call, many, data))
+        left = [place for place in range(len(many)) if place not in answers]
+        for place, answer in zip(left, InTurn()(call, [many[place] for place in left], data), strict=True):
+            self._arrive(place, answer, answers)
+
+    def _arrive(self, place: int, answer: Any, answers: dict) -> None:
+        answers[place] = answer
+        if self.arrived is not None:
+            self.arrived(place, answer)
+
+
+def _as_they_come(batches: list[list[int]], futures: list[Any]) -> Iterator[tuple[list[int], Any]]:
+    """Batches with their futures, the first that is done first; in order where an executor has futures of its own."""
+    if all(isinstance(future, Future) for future in futures):
+        of = dict(zip(futures, batches, strict=True))
+        yield from ((of[future], future) for future in as_completed(futures))
+    else:
+        yield from zip(batches, futures, strict=True)
 
 
 def _has_ended(error: Exception) -> bool:

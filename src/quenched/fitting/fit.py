@@ -21,6 +21,7 @@ from quenched.fitting.method import Joint, Method
 from quenched.fitting.progress import Watcher
 from quenched.fitting.rounds import Run
 from quenched.fitting.rows import repeated
+from quenched.fitting.shares import Share, share_out
 from quenched.outcome import History, Status
 from quenched.problem import Rows
 from quenched.result import Fit, FitError
@@ -173,6 +174,8 @@ def fit_many(
     tolerance: float | None = None,
     check: int | None = None,
     memory: int | None = None,
+    checkpoint: str | Path | None = None,
+    executor: Executor | None = None,
     max_seconds: float | None = None,
     throw: bool = False,
     progress: bool = True,
@@ -202,6 +205,12 @@ def fit_many(
         `Joint()`; with others the problems are fitted one by one.
     memory
         Bytes for the problems that are under way at a time; 256 MB by default.
+    checkpoint
+        Folder that holds the fits of some hundred problems at a time, written as they end. With the same folder, data and
+        options, those are not fitted again.
+    executor
+        A `concurrent.futures.Executor` (a pool of spawned processes, Dask) on which parts of the problems are fitted. Those
+        of a worker that dies are fitted again.
     max_seconds
         For all problems together. Those that have not ended by then say so.
     throw
@@ -227,9 +236,16 @@ def fit_many(
     with ready(model, progress, max_seconds, many=True) as watch:
         space, points = read_starts(model.start, model.transforms, n, own_starts)
         run = asked.run(model, space, points, watch, rows=Rows(rows, model.target.terms and model.target.data))
-        for place, why in faults.items():
-            run.refuse(place, why)
-        fits = run.fit()
+        if executor is None and checkpoint is None:
+            for place, why in faults.items():
+                run.refuse(place, why)
+            fits = run.fit()
+        else:
+            sent = {"own_starts": own_starts, "family": family, "draws": draws, "transforms": model.transforms}
+            sent |= {"hyper": model.hyper, "method": method, "seed": seed, "max_draws": max_draws}
+            sent |= {"tolerance": tolerance, "check": check, "memory": memory}
+            target = model.target if isinstance(log_density, Model) else log_density
+            fits = share_out(Share(fit_many, target, model.start, sent), rows, run, executor, checkpoint)
     _tell_of_many(fits, throw)
     return fits
 

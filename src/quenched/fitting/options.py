@@ -58,14 +58,19 @@ def read_method(method: Any) -> Method:
 
 
 def read_executor(executor: Any, target: Target) -> Any:
-    """Something that takes calls like an executor of `concurrent.futures`, for a target whose calls can be sent there."""
-    if not callable(getattr(executor, "submit", None)):
-        raise ValueError(f"executor={executor!r}: it has no `submit`; give a concurrent.futures.Executor.")
+    """An executor, for a target whose calls can be sent there."""
     if not target.on_host:
         raise ValueError(
             "executor: it evaluates functions on the host (quenched.from_value_and_grad, quenched.from_value); a log "
             "density in JAX is compiled, and runs on many devices with mesh=..."
         )
+    return read_submit(executor)
+
+
+def read_submit(executor: Any) -> Any:
+    """Something that takes calls like an executor of `concurrent.futures`."""
+    if not callable(getattr(executor, "submit", None)):
+        raise ValueError(f"executor={executor!r}: it has no `submit`; give a concurrent.futures.Executor.")
     return executor.get_executor() if hasattr(executor, "get_executor") else executor  # a Dask client has one
 
 

@@ -1,0 +1,108 @@
+"""Many fits in shares: on an executor, saved as they come, found again by the next call.
+
+A share is always the same problems, whoever fits it and whatever happens to others: so a run in which workers died equals
+one in which none did, to the last bit.
+"""
+
+import hashlib
+import json
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from quenched.execute import Pool
+from quenched.fitting.options import read_submit
+from quenched.fitting.rounds import Run
+from quenched.results import Fits, Origins
+from quenched.storage import load, save
+
+_FEWEST, _MOST = 16, 256  # problems in a share: some seconds of work, and few files
+_SHARES = 64  # of not so many problems
+
+
+@dataclass(frozen=True)
+class Share:
+    """Fits some of the problems; can be sent to another process."""
+
+    fit_many: Callable[..., Fits]
+    log_density: Any
+    start: Any
+    options: dict[str, Any]
+
+    def __call__(self, own: tuple[Any, Any, float | None], data: None = None) -> Fits:
+        """Of the problems with these rows of data and starts, before a point in time."""
+        rows, start, ends = own
+        left = None if ends is None else max(ends - time.time(), 1e-3)
+        start = self.start if start is None else start
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # who asked for all is told of all
+            fits = self.fit_many(
+                self.log_density, start, rows, **self.options, max_seconds=left, throw=False, progress=False
+            )
+        return replace(fits, origin=None)
+
+    def where(self, place: int, n: int, own: Any) -> str:
+        """Which share it was, in words."""
+        return f"in share {place} of {n}, of {len(jax.tree.leaves(own[0])[0])} problems"
+
+
+def share_out(share: Share, rows: Any, run: Run, executor: Any, checkpoint: str | Path | None) -> Fits:
+    """All fits of a run, share by share."""
+    n, watch = run.batch.n, run.watch
+    size = min(_MOST, max(_FEWEST, -(-n // _SHARES)))
+    cuts = [(first, min(first + size, n)) for first in range(0, n, size)]
+    ends = None if watch.max_seconds is None else time.time() + watch.max_seconds - watch.seconds
+    parts = [_part(share, rows, first, stop, ends) for first, stop in cuts]
+    found = _Found(checkpoint, run, share, parts, cuts)
+    left = [place for place in range(len(parts)) if place not in found.fits]
+
+    def arrived(place: int, fits: Fits) -> None:
+        found.keep(left[place], fits)
+        watch.say(f"{sum(map(len, found.fits.values()))} of {n} fits")
+
+    if executor is None:
+        calls = None
+        for place in range(len(left)):
+            arrived(place, share(parts[left[place]]))
+    else:
+        calls = Pool(read_submit(executor), together=1, arrived=arrived)
+        calls(share, [parts[place] for place in left], None)
+    fits = Fits.joined([found.fits[place] for place in range(len(parts))])
+    problem = run.batch.problem
+    settings = fits.settings | ({"workers": calls.workers, "lost": calls.lost} if calls is not None else {})
+    origin = Origins(run.batch, problem.read_hyper(fits.hyper, n), run.settings.draws)
+    return replace(fits, seconds=watch.seconds, settings=settings, origin=origin, space=problem.space)
+
+
+def _part(share: Share, rows: Any, first: int, stop: int, ends: float | None) -> tuple[Any, Any, float | None]:
+    some = lambda tree: jax.tree.map(lambda leaf: np.asarray(leaf)[first:stop], tree)
+    return some(rows), some(share.start) if share.options["own_starts"] else None, ends
+
+
+class _Found:
+    """Shares that have been fitted, and the files they are in."""
+
+    def __init__(self, checkpoint: Any, run: Run, share: Share, parts: list, cuts: list[tuple[int, int]]):
+        self.fits: dict[int, Fits] = {}
+        self.paths: list[Path] = []
+        if checkpoint is None:
+            return
+        asked = json.dumps(run.settings.describe() | {"most": run.settings.max_draws, "check": run.settings.n_check})
+        for (first, stop), part in zip(cuts, parts, strict=True):
+            digest = hashlib.blake2b(asked.encode(), digest_size=8)
+            for leaf in jax.tree.leaves((part[:2], share.start)):
+                digest.update(np.ascontiguousarray(leaf).tobytes())
+            self.paths.append(Path(checkpoint) / f"fits-{first:08d}-{stop:08d}-{digest.hexdigest()}.npz")
+        self.fits = {place: load(path) for place, path in enumerate(self.paths) if path.exists()}
+
+    def keep(self, place: int, fits: Fits) -> None:
+        """Save what has come; shares whose time was up are fitted again another time."""
+        self.fits[place] = fits
+        if self.paths and not np.isin(fits.status, ("max_seconds", "interrupted")).any():
+            save(fits, self.paths[place])

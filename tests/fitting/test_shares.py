@@ -1,0 +1,73 @@
+"""Many fits in shares: equal whatever happens to workers, saved as they come, found again, and joined."""
+
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+
+import quenched as qd
+import simulators
+from quenched.fitting import shares
+from quenched.problem import make_problem
+from quenched.targets import Hyper
+from quenched.transforms import describe_space
+
+OPTIONS = {"check": 64, "progress": False}
+TARGET = qd.from_value_and_grad(simulators.counts_on_host)
+
+
+def fitted(data, target=TARGET, **options):
+    return qd.fit_many(target, np.zeros(4), data, **OPTIONS, **options)
+
+
+def same(one, other):
+    for name, column in one.table().items():
+        np.testing.assert_array_equal(column, other.table()[name], err_msg=name)
+
+
+@pytest.fixture
+def data(monkeypatch):
+    monkeypatch.setattr(shares, "_FEWEST", 2)
+    return simulators.many_counts(6)
+
+
+def test_a_worker_that_is_killed_loses_nothing(data, tmp_path, monkeypatch):
+    here = fitted(data)
+    monkeypatch.setenv("QUENCHED_TEST_MARKER", str(tmp_path / "died"))
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        there = fitted(data, executor=pool, checkpoint=tmp_path / "saved")
+    assert (tmp_path / "died").exists()
+    assert there.settings["lost"] > 0
+    same(here, there)
+    assert len(list((tmp_path / "saved").iterdir())) == 3
+    np.testing.assert_array_equal(there[3].origin.problem.data, data[3])  # the fits have their log density
+
+
+def test_what_was_saved_is_not_fitted_again(data, tmp_path):
+    calls = []
+    target = qd.from_value_and_grad(lambda w, counts: calls.append(w) or simulators.counts_on_host(w, counts))
+    first = fitted(data, target, checkpoint=tmp_path)
+    seen = len(calls)
+    same(first, fitted(data, target, checkpoint=tmp_path))
+    assert len(calls) == seen
+    other = data.copy()
+    other[2] += 1.0
+    changed = fitted(other, target, checkpoint=tmp_path)
+    np.testing.assert_array_equal(changed.bound == first.bound, [True, True, False, True, True, True])
+
+
+def test_hyperparameters_find_their_way_back():
+    target = qd.with_gaussian_prior(lambda w, y, hyper: -0.5 * ((y - w) ** 2).sum() * hyper["precision"])
+    space, _ = describe_space(np.zeros(2), None)
+    problem = make_problem(target, space, np.zeros(2), {"offsets": np.zeros(2), "precision": 1.0})
+    rows = Hyper(np.arange(6.0).reshape(2, 3), np.array([1.0, 2.0]), np.ones(2))
+    for found, known in zip(problem.read_hyper(problem.describe_hyper(rows), 2), rows, strict=True):
+        np.testing.assert_array_equal(found, known)
+
+
+def test_only_fits_of_one_kind_are_joined(data):
+    one, other = (fitted(data[:2], family=family) for family in ("full", "diagonal"))
+    same(qd.Fits.joined([one[:1], one[1:]]), one)
+    with pytest.raises(ValueError, match="place 1 is of another kind"):
+        qd.Fits.joined([one, other])
