@@ -35,6 +35,7 @@ class Purpose(IntEnum):
     CURVES = 16  # points that follow a posterior, for a figure
     BOUNDS = 17  # points that tell whether a parameter presses against its bounds
     MIRRORS = 19  # samples at which copies of a posterior are looked for
+    PROBES = 20  # directions in which a covariance is felt
     SHORTFALL = 18  # a second set of draws, for what the first one may have cost
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_expit, logsumexp
 
+from quenched.models.linear_predictors import Design, View, logistic_problem, site_posterior
 from quenched.paper.rivals import jaakkola_jordan
 from quenched.paper.rivals.jaakkola_jordan import quadratic_coefficient
-from quenched.paper.rivals.logistic_sites import logistic_problem, site_posterior
 
 
 def problem(n_items, n_weights, seed=0):
@@ -125,9 +125,9 @@ def test_dependent_features_under_a_very_weak_prior():
 def test_the_weights_are_rotated_into_the_span_of_the_features():
     features, labels = problem(40, 2)
     doubled = np.column_stack([features, features])
-    rotated = logistic_problem(doubled, labels, 1.0)
-    assert rotated.rows.shape == (40, 2)
-    np.testing.assert_allclose(rotated.rows @ rotated.rotation.T, doubled, atol=1e-12)
+    design = logistic_problem(doubled, labels, 1.0)[0].design
+    assert design.stored.shape == (40, 2)
+    np.testing.assert_allclose(design.view.weights(design.stored), doubled, atol=1e-12)
 
 
 def test_nearly_dependent_features_keep_their_digits():
@@ -135,7 +135,8 @@ def test_nearly_dependent_features_keep_their_digits():
     rng = np.random.default_rng(6)
     left, right = np.linalg.qr(rng.normal(size=(30, 2)))[0], np.linalg.qr(rng.normal(size=(2, 2)))[0]
     sizes = np.array([1.0, 1e-7])
-    posterior = site_posterior((left * sizes) @ right, np.full(30, 0.25), np.zeros(2), 1e-14)
+    design = Design(View(2), (left * sizes) @ right)
+    posterior = site_posterior(design, np.full(30, 0.25), np.zeros(2), np.full(2, 1e-14))
     variances = sizes**2 / (1e-14 + 0.25 * sizes**2)
     np.testing.assert_allclose(posterior.variances, left**2 @ variances, rtol=1e-6)
     assert posterior.n_effective == pytest.approx(0.25 * np.sum(variances), rel=1e-6)

@@ -23,7 +23,8 @@ from quenched.paper.experiments.features import radial_basis
 from quenched.paper.experiments.gains import gains
 from quenched.paper.experiments.records import Record, beside, by_method, shown, summarise
 from quenched.paper.experiments.tasks import Outcome, Task
-from quenched.paper.rivals import LogisticPosterior, best_gaussian, jaakkola_jordan, logistic_bound
+from quenched.models.linear_predictors import LogisticPosterior, best_gaussian, logistic_bound
+from quenched.paper.rivals import jaakkola_jordan
 from quenched.report import Markup, table
 from quenched.result import Fit
 from quenched.targets import with_gaussian_prior

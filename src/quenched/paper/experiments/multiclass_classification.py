@@ -22,7 +22,7 @@ from quenched.paper.experiments.features import KERNELS, kernel_features
 from quenched.paper.experiments.gains import gains
 from quenched.paper.experiments.records import Record, beside, by_method, shown, summarise
 from quenched.paper.experiments.tasks import Outcome, Task
-from quenched.paper.rivals import fit_multiclass_rvm
+from quenched.models import fit_multiclass_rvm
 from quenched.report import Markup, table
 from quenched.targets import with_gaussian_prior
 

@@ -12,17 +12,21 @@ equation, which has the fixed point of the EM update; a round that would lower t
 """
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit
 
-from quenched.paper.rivals.arguments import Array, check_rounds
-from quenched.paper.rivals.logistic_sites import (
+from quenched.models.linear_predictors import (
     LogisticPosterior,
     SiteRound,
+    answer,
+    check_rounds,
     logistic_problem,
     raise_sites,
     site_posterior,
 )
+
+
+Array = NDArray[np.float64]
 
 
 def jaakkola_jordan(
@@ -48,14 +52,15 @@ def jaakkola_jordan(
     max_rounds, tolerance
         Rounds stop when an EM round would move no ξ and not log α by more than this, relative to 1 + ξ.
     """
-    problem = logistic_problem(features, labels, prior_precision)
+    problem, y = logistic_problem(features, labels, prior_precision)
     check_rounds(max_rounds, tolerance)
-    pull = problem.rows.T @ (problem.labels - 0.5)
+    design = problem.design
+    pull = design.transposed_times(y - 0.5)
 
     def evaluate(point: Array) -> SiteRound:
         tightness, alpha = np.abs(point[:-1]), problem.alpha(point[-1])
         curvature = quadratic_coefficient(tightness)
-        posterior = site_posterior(problem.rows, 2 * curvature, pull, alpha)
+        posterior = site_posterior(design, 2 * curvature, pull, problem.prior(alpha))
         items = log_expit(tightness) - tightness / 2 + curvature * tightness**2
         wanted = np.append(np.sqrt(posterior.variances + posterior.means**2), problem.next_log_alpha(posterior))
         here = np.append(tightness, np.log(alpha))
@@ -64,9 +69,9 @@ def jaakkola_jordan(
         return SiteRound(here, wanted, float(bound), float(np.max(change)), posterior)
 
     log_alpha = problem.start_log_alpha()
-    prior_deviation = np.sqrt(np.sum(problem.rows**2, axis=1) / np.exp(log_alpha))
-    path = raise_sites(evaluate, np.append(prior_deviation, log_alpha), max_rounds, tolerance)
-    return problem.answer(path)
+    lengths = np.concatenate([np.sum(block**2, axis=1) for _, block in design.blocks()])
+    path = raise_sites(evaluate, np.append(np.sqrt(lengths / np.exp(log_alpha)), log_alpha), max_rounds, tolerance)
+    return answer(problem, path)
 
 
 def quadratic_coefficient(tightness: Array) -> Array:

@@ -8,8 +8,8 @@ from scipy.special import log_ndtr
 from scipy.stats import norm
 from sklearn.datasets import load_iris
 
-from quenched.paper.rivals import fit_multiclass_rvm
-from quenched.paper.rivals.multiclass_rvm import probit_probability, truncated_moments
+from quenched.models import fit_multiclass_rvm
+from quenched.models.multiclass_rvm import probit_probability, truncated_moments
 
 
 def gaussian_kernel(left, right):
@@ -150,14 +150,14 @@ def test_a_class_without_samples_is_allowed(blobs):
 
 
 def test_the_last_sample_is_never_dropped(blobs, monkeypatch):
-    monkeypatch.setattr("quenched.paper.rivals.multiclass_rvm._PRUNE_ABOVE", 1e-6)
+    monkeypatch.setattr("quenched.models.multiclass_rvm._PRUNE_ABOVE", 1e-6)
     assert len(fit_multiclass_rvm(*blobs).relevance) == 1
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kernel": np.ones((4, 3))}, r"kernel has shape \(4, 3\); give the square matrix"),
+        ({"sample_weight": [1.0, 1.0, 0.0, 1.0]}, "sample_weight has the value 0.0"),
         ({"kernel": np.full((4, 4), np.nan)}, r"kernel is nan at \(0, 0\)"),
         ({"kernel": np.zeros((4, 4))}, "kernel is all zero"),
         ({"labels": [0, 1, 2]}, r"labels has shape \(3,\)"),

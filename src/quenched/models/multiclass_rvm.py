@@ -18,11 +18,12 @@ from functools import cache
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import erfcx, log_ndtr, logsumexp
 
-from quenched.paper.rivals.arguments import Array, check_rounds, checked_features, checked_vector
+from quenched.models.linear_predictors import check_rounds, checked_features, checked_vector
 
+Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
 
 # Stands for the gap of a class to itself: Φ is one there for every u that has weight.
@@ -36,9 +37,11 @@ _SHAPE, _RATE, _START, _PRUNE_ABOVE = 1e-8, 1e-8, 1e-2, 1e5
 
 @dataclass(frozen=True, eq=False)
 class MulticlassRVM:
-    """Weights of the samples that were kept.
+    """Weights of the columns that were kept.
 
-    Row r of `weights` and `precisions` (one column per class) belongs to training sample `relevance[r]`.
+    Row r of `weights` and `precisions` (one column per class) belongs to training sample `relevance[r]`, and so does that
+    of `gram`, KᵀK of the columns that were kept: the posterior of the weights of class c, given the auxiliary variables, has
+    the precision `gram` + diag(`precisions[:, c]`).
     `history` is the training log likelihood at the start of each round and `n_kept` the number of samples
     after it. `converged` is False when the rounds ran out.
     """
@@ -46,6 +49,7 @@ class MulticlassRVM:
     weights: Array
     relevance: Integers
     precisions: Array
+    gram: Array
     n_train: int
     history: Array
     n_kept: Integers
@@ -65,10 +69,26 @@ class MulticlassRVM:
         kernel_rows
             Kernel between new samples (rows) and *all* training samples (columns), kept or not.
         """
+        rows = self._kept_rows(kernel_rows)
+        return probit_probability(rows @ self.weights)
+
+    def integrated_probability(self, kernel_rows: ArrayLike) -> Array:
+        """The same, integrated over the posterior of the weights: less sure far from the samples that were kept."""
+        rows = self._kept_rows(kernel_rows)
+        variances = np.ones((len(rows), self.n_classes))
+        for label in range(self.n_classes):
+            scale = 1 / np.sqrt(self.precisions[:, label])
+            system = self.gram * np.outer(scale, scale) + np.eye(len(scale))
+            factor = np.linalg.cholesky(system)
+            half = solve_triangular(factor, scale[:, None] * rows.T, lower=True, check_finite=False)
+            variances[:, label] += np.einsum("mn,mn->n", half, half)
+        return probit_probability(rows @ self.weights, np.sqrt(variances))
+
+    def _kept_rows(self, kernel_rows: ArrayLike) -> Array:
         rows = checked_features(kernel_rows, "kernel_rows")
         if rows.shape[1] != self.n_train:
             raise ValueError(f"kernel_rows has {rows.shape[1]} columns; give one per training sample, {self.n_train}")
-        return probit_probability(rows[:, self.relevance] @ self.weights)
+        return rows[:, self.relevance]
 
 
 def fit_multiclass_rvm(
@@ -76,35 +96,41 @@ def fit_multiclass_rvm(
     labels: ArrayLike,
     *,
     n_classes: int | None = None,
+    sample_weight: ArrayLike | None = None,
     max_rounds: int = 1000,
     tolerance: float = 5e-3,
 ) -> MulticlassRVM:
-    """Fit mRVM2 to a training kernel. At least one sample is kept.
+    """Fit mRVM2 to a training kernel. At least one column is kept.
 
     Parameters
     ----------
     kernel
-        N × N matrix K; row n belongs to sample n. It need not be positive definite.
+        Matrix K with a row per sample and a column per centre, most often the samples themselves. It need not be positive
+        definite.
     labels
         Class of each sample, integers from 0. Classes may be absent; two must be present.
     n_classes
         Number of classes; None takes the largest label plus one.
+    sample_weight
+        How often each sample counts; None: once.
     max_rounds, tolerance
         Rounds stop when no sample left and no score f_nc moved by more than this times 1 + |f_nc|. EM creeps
         near the end: tighten it for the exact mode, at the price of hundreds of rounds.
     """
     matrix, classes, n_classes = _checked_data(kernel, labels, n_classes)
     check_rounds(max_rounds, tolerance)
-    size = np.sqrt(np.mean(matrix**2))
+    often = _checked_weights(sample_weight, len(matrix))
+    size = np.sqrt(np.average(np.mean(matrix**2, axis=1), weights=often))
     scaled = matrix / size
-    gram = scaled.T @ scaled
-    kept = np.arange(len(scaled))
+    counted = (scaled.T * often).T
+    gram = scaled.T @ counted
+    kept = np.arange(scaled.shape[1])
     scores = np.zeros((len(scaled), n_classes))
-    precisions = np.full_like(scores, _START)
+    precisions = np.full((len(kept), n_classes), _START)
     history, n_kept, still = [], [], False
     while not still and len(history) < max_rounds:
         wanted, log_probability = truncated_moments(scores, classes)
-        weights = _ridge(gram[np.ix_(kept, kept)], scaled[:, kept].T @ wanted, precisions)
+        weights = _ridge(gram[np.ix_(kept, kept)], counted[:, kept].T @ wanted, precisions)
         precisions = (2 * _SHAPE + 1) / (weights**2 + 2 * _RATE)
         lowest = np.min(precisions, axis=1)
         stay = (lowest <= _PRUNE_ABOVE) | (np.arange(kept.size) == np.argmin(lowest))
@@ -112,13 +138,14 @@ def fit_multiclass_rvm(
         previous, scores = scores, scaled[:, kept] @ weights
         moved = np.max(np.abs(scores - previous) / (1 + np.abs(scores)))
         still = bool(np.all(stay) and moved <= tolerance)
-        history.append(np.sum(log_probability))
+        history.append(often @ log_probability)
         n_kept.append(kept.size)
     return MulticlassRVM(
         weights=weights / size,
         relevance=kept,
         precisions=precisions * size**2,
-        n_train=len(scaled),
+        gram=gram[np.ix_(kept, kept)] * size**2,
+        n_train=scaled.shape[1],
         history=np.array(history),
         n_kept=np.array(n_kept),
         n_rounds=len(history),
@@ -157,26 +184,38 @@ def truncated_moments(scores: Array, labels: Integers) -> tuple[Array, Array]:
     return moments, log_probability
 
 
-def probit_probability(scores: Array) -> Array:
-    """P(i) = E_u Π_{j≠i} Φ(u + f_i − f_j), one row per sample; each row sums to one."""
-    classes = range(scores.shape[1])
-    log_probability = np.stack([truncated_moments(scores, np.full(len(scores), label))[1] for label in classes], axis=1)
+def probit_probability(scores: Array, deviations: Array | None = None) -> Array:
+    """P(i) = E_u Π_{j≠i} Φ((σ_i u + f_i − f_j) / σ_j), one row per sample; each row sums to one.
+
+    The probability that y_i is the largest of y_c ~ N(f_c, σ_c²); without deviations all σ are one.
+    """
+    spread = np.ones_like(scores) if deviations is None else deviations
+    columns = []
+    for label in range(scores.shape[1]):
+        gaps = (scores[:, [label]] - scores) / spread
+        slopes = spread[:, [label]] / spread
+        gaps[:, label], slopes[:, label] = OWN_CLASS, 1.0
+        points, log_weights = _centred_rule(gaps, slopes)
+        arguments = slopes[:, :, None] * points[:, None, :] + gaps[:, :, None]
+        columns.append(logsumexp(log_weights + np.sum(log_ndtr(arguments), axis=1), axis=1))
+    log_probability = np.stack(columns, axis=1)
     # The rule's own sum is one to about 1e-9; dividing makes it one to rounding.
     probability = np.exp(log_probability)
     return probability / np.sum(probability, axis=1, keepdims=True)
 
 
-def _centred_rule(gaps: Array) -> tuple[Array, Array]:
-    """Gauss-Hermite points and log weights for φ(u) Π_j Φ(u + gap_j), centred and scaled by its mode.
+def _centred_rule(gaps: Array, slopes: Array | float = 1.0) -> tuple[Array, Array]:
+    """Gauss-Hermite points and log weights for φ(u) Π_j Φ(slope_j u + gap_j), centred and scaled by its mode.
 
     Centred at zero the rule misses the mass when the label's score is far below another's.
     """
     mode = np.zeros((len(gaps), 1))
     for _ in range(8):
         # The derivative is convex and falls, so Newton's steps from zero rise to its root without overshoot.
-        hazard = _hazard(mode + gaps)
-        curvature = 1 + np.sum(hazard * (hazard + mode + gaps), axis=1, keepdims=True)
-        mode += (np.sum(hazard, axis=1, keepdims=True) - mode) / curvature
+        arguments = slopes * mode + gaps
+        hazard = _hazard(arguments)
+        curvature = 1 + np.sum(slopes**2 * hazard * (hazard + arguments), axis=1, keepdims=True)
+        mode += (np.sum(slopes * hazard, axis=1, keepdims=True) - mode) / curvature
     deviation = 1 / np.sqrt(curvature)
     points, log_weights = _hermite_rule()
     u = mode + deviation * points
@@ -195,10 +234,17 @@ def _hermite_rule() -> tuple[Array, Array]:
     return points, np.log(weights / np.sum(weights))
 
 
+def _checked_weights(sample_weight: ArrayLike | None, length: int) -> Array:
+    if sample_weight is None:
+        return np.ones(length)
+    weights = checked_vector("sample_weight", sample_weight, length)
+    if not np.all(weights > 0):
+        raise ValueError(f"sample_weight has the value {np.min(weights)}; give positive numbers")
+    return weights
+
+
 def _checked_data(kernel: ArrayLike, labels: ArrayLike, n_classes: int | None) -> tuple[Array, Integers, int]:
     matrix = checked_features(kernel, "kernel")
-    if matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"kernel has shape {matrix.shape}; give the square matrix of the training samples")
     if not np.any(matrix):
         raise ValueError("kernel is all zero; give one that tells the samples apart")
     values = checked_vector("labels", labels, len(matrix))

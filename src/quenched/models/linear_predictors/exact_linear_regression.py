@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from quenched.paper.rivals.arguments import Array, check_precision, checked_features, checked_vector
+from quenched.models.linear_predictors.arguments import Array, check_precision, checked_features, checked_vector
 
 _TOLERANCE = 1e-10  # relative error of the precisions
 
@@ -58,29 +58,23 @@ def exact_linear_regression(
         α and β; what is None is learned by maximising the evidence.
     """
     matrix = checked_features(features)
-    spectrum = _decompose(matrix, checked_vector("targets", targets, len(matrix)))
+    y = checked_vector("targets", targets, len(matrix))
     check_precision("prior_precision", prior_precision)
     check_precision("noise_precision", noise_precision)
-    line = _Line(spectrum, prior_precision, noise_precision)
-    place, converged = _search(line)
-    alpha, beta = (float(value[0]) for value in line.precisions(np.array([place])))
-
-    precision = np.full(spectrum.n_weights, alpha)
-    precision[: spectrum.values.size] += beta * spectrum.values**2
-    coordinates = beta * spectrum.values * spectrum.targets / precision[: spectrum.values.size]
-    scaled = spectrum.directions / np.sqrt(precision)[:, None]
+    solved = solve_linear(decompose(matrix, y, whole=True), prior_precision, noise_precision)
+    scaled = solved.directions / np.sqrt(solved.precision)[:, None]
     return ExactLinearRegression(
-        mean=spectrum.directions[: spectrum.values.size].T @ coordinates,
+        mean=solved.coordinates @ solved.directions,
         covariance=scaled.T @ scaled,
-        prior_precision=alpha,
-        noise_precision=beta,
-        evidence=float(line.evidence_and_slope(np.array([place]))[0][0]),
-        converged=converged,
+        prior_precision=solved.prior_precision,
+        noise_precision=solved.noise_precision,
+        evidence=solved.evidence,
+        converged=solved.converged,
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Spectrum:
+class Spectrum:
     """Φ = U diag(values) directions, with Uᵀy and the part of |y|² that no weights reach."""
 
     values: Array
@@ -88,26 +82,66 @@ class _Spectrum:
     targets: Array
     unreachable: float
     targets_norm: float
-    n_items: int
-    n_weights: int
+    n_items: float
 
 
-def _decompose(features: Array, targets: Array) -> _Spectrum:
-    n_items, n_weights = features.shape
-    # The null space of a wide Φ is needed for the covariance; that of a tall Φ would be n_items squared.
-    left, values, directions = np.linalg.svd(features, full_matrices=n_weights > n_items)
-    rotated = left.T @ targets
-    rest = targets - left @ rotated
+@dataclass(frozen=True, eq=False)
+class LinearSolution:
+    """The posterior along each direction of the spectrum, with the precisions and the log evidence."""
+
+    directions: Array
+    coordinates: Array
+    precision: Array
+    prior_precision: float
+    noise_precision: float
+    evidence: float
+    converged: bool
+
+
+def solve_linear(
+    spectrum: Spectrum, prior_precision: float | None = None, noise_precision: float | None = None
+) -> LinearSolution:
+    """The posterior, and what is None of the precisions by maximising the evidence."""
+    line = _Line(spectrum, prior_precision, noise_precision)
+    place, converged = _search(line)
+    alpha, beta = (float(value[0]) for value in line.precisions(np.array([place])))
+    seen, n_directions = spectrum.values.size, len(spectrum.directions)
+    precision, coordinates = np.full(n_directions, alpha), np.zeros(n_directions)
+    precision[:seen] += beta * spectrum.values**2
+    coordinates[:seen] = beta * spectrum.values * spectrum.targets / precision[:seen]
+    evidence = float(line.evidence_and_slope(np.array([place]))[0][0])
+    return LinearSolution(spectrum.directions, coordinates, precision, alpha, beta, evidence, converged)
+
+
+def decompose(features: Array, targets: Array, *, whole: bool = False, n_items: float | None = None) -> Spectrum:
+    """The spectrum of features and targets; rows may be many, and are then triangulated first.
+
+    Parameters
+    ----------
+    features, targets
+        Φ and y.
+    whole
+        Also the directions that no row of a wide Φ sees.
+    n_items
+        What counts for the noise, where it is not the number of rows: they are weighted, or an intercept was taken out.
+    """
+    n_rows, n_weights = features.shape
+    norm, n_items = float(targets @ targets), float(n_rows if n_items is None else n_items)
+    if n_rows > n_weights:
+        triangle = np.linalg.qr(np.column_stack([features, targets]), mode="r")
+        left, values, directions = np.linalg.svd(triangle[:n_weights, :n_weights])
+        rest = float(triangle[n_weights, n_weights] ** 2)
+        return Spectrum(values, directions, left.T @ triangle[:n_weights, n_weights], rest, norm, n_items)
     # A square or wide Φ of full rank reaches everything; what is left of y there is rounding.
-    unreachable = float(rest @ rest) if n_items > n_weights else 0.0
-    return _Spectrum(values, directions, rotated, unreachable, float(targets @ targets), n_items, n_weights)
+    left, values, directions = np.linalg.svd(features, full_matrices=whole)
+    return Spectrum(values, directions, left[:, : values.size].T @ targets, 0.0, norm, n_items)
 
 
 @dataclass(frozen=True, eq=False)
 class _Line:
     """The unknown precisions as functions of one number t, and the evidence along it."""
 
-    spectrum: _Spectrum
+    spectrum: Spectrum
     prior_precision: float | None
     noise_precision: float | None
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logsumexp
 
-from quenched.paper.rivals import best_gaussian, jaakkola_jordan, logistic_bound
-from quenched.paper.rivals.gauss_hermite import softplus_expectations
+from quenched.models.linear_predictors import best_gaussian, logistic_bound, softplus_expectations
+from quenched.paper.rivals import jaakkola_jordan
 
 
 def problem(n_items, n_weights, seed=0):
@@ -30,11 +30,10 @@ def dense(function, mean, deviation):
     return np.sum(function(mean + offset) * density) * step
 
 
-@pytest.mark.parametrize("nodes", [16, 32, 64])
-@pytest.mark.parametrize("deviation", [1e-3, 0.5, 0.69, 0.7, 0.98, 0.99, 1.39, 1.4, 3.0, 30.0, 300.0])
-def test_expectations_at_every_width(deviation, nodes):
+@pytest.mark.parametrize("deviation", [1e-3, 0.08, 0.33, 0.34, 0.55, 0.56, 0.98, 0.99, 1.39, 1.4, 3.0, 30.0, 300.0])
+def test_expectations_at_every_width(deviation):
     means = np.array([-60.0, -7.0, -1.0, 0.0, 0.4, 3.0, 25.0])
-    loss, miss, slope = softplus_expectations(means, np.full(means.size, deviation**2), nodes)
+    loss, miss, slope = softplus_expectations(means, np.full(means.size, deviation**2))
     for index, mean in enumerate(means):
         scale = max(1.0, abs(mean), deviation)
         assert loss[index] == pytest.approx(dense(lambda x: np.logaddexp(0, x), mean, deviation), abs=1e-10 * scale)

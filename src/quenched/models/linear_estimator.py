@@ -1,0 +1,104 @@
+"""What the estimators of linear predictors have in common: their posterior, their data, and the `Fit` behind them."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from quenched.models.checked import checked_features
+from quenched.models.linear_predictors import LinearProblem, Path
+from quenched.models.predictor_posterior import PredictorPosterior
+from quenched.numbers import positive_number, whole_number
+from quenched.result import Fit
+
+_QUICK, _EXACT, _ENOUGH = 2e6, 1e-9, 0.05  # multiplications of a round; norms of the gradient where it ends
+_DATA = ("_training", "_assessed")  # what is not pickled
+
+
+class LinearEstimator(BaseEstimator):
+    """The base of estimators whose data see linear predictors only. Not to be used by itself."""
+
+    _posterior: PredictorPosterior
+    _training: tuple[Any, np.ndarray, np.ndarray | None]
+    _seed: int
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the training rows: they may be large, and only `fit_` needs them."""
+        return {name: value for name, value in super().__getstate__().items() if name not in _DATA}  # pyright: ignore
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @property
+    def fit_(self) -> Fit:
+        """The posterior as a `quenched.Fit`: verdict, diagnosis, samples, ArviZ. It is made when it is first asked for.
+
+        Raises
+        ------
+        ValueError
+            After unpickling: the training rows were not pickled.
+        """
+        check_is_fitted(self)
+        if "_training" not in vars(self):
+            raise ValueError("fit_: the training rows are not pickled with an estimator; call fit(X, y) again.")
+        if "_assessed" not in vars(self):
+            self._assessed = self._assess(*self._training)
+        return self._assessed
+
+    def _assess(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> Fit:
+        raise NotImplementedError
+
+    def _begin(self) -> None:
+        """Check the numbers that were given to the constructor."""
+        if hasattr(self, "max_iter"):
+            whole_number("max_iter", self.max_iter, 1)  # pyright: ignore
+            if self.tol is not None:  # pyright: ignore
+                positive_number("tol", self.tol)  # pyright: ignore
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))  # pyright: ignore
+
+    def _tolerance(self, problem: LinearProblem, further: int = 0) -> float:
+        """As asked; or by what a round costs, in multiplications; `further` are exponentials, which cost as twenty."""
+        if self.tol is not None:  # pyright: ignore
+            return self.tol  # pyright: ignore
+        costs = len(problem.design) * problem.design.view.n_coordinates**2 + 20 * further
+        return _EXACT if costs <= _QUICK else _ENOUGH
+
+    def _keep(
+        self, posterior: PredictorPosterior, training: tuple[Any, np.ndarray, np.ndarray | None], bound: float
+    ) -> None:
+        self._posterior, self._training, self.bound_ = posterior, training, bound
+        self.prior_precision_ = posterior.prior_precision
+        vars(self).pop("_assessed", None)
+
+    def _names(self) -> list[str]:
+        known = getattr(self, "feature_names_in_", None)
+        return list(known) if known is not None else [f"x{place}" for place in range(self.n_features_in_)]  # pyright: ignore
+
+    def _rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return checked_features(self, X)
+
+
+def tell(estimator: BaseEstimator, problem: LinearProblem, path: Path) -> None:
+    """Warn of an ascent that did not end well."""
+    name = type(estimator).__name__
+    if not path.converged:
+        warnings.warn(
+            f"{name}: the bound still rises after {len(path.history) - 1} rounds; raise max_iter, or standardise the "
+            "features.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    elif problem.at_limit(path.last.posterior):
+        warnings.warn(
+            f"{name}: the prior precision ran to its limit, {path.last.posterior.prior_precision:.2g}: the targets do not "
+            "depend on the features, or follow them without error. Give prior_precision to hold it.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,87 @@
+"""Where the rounds begin: at zero; or, with many rows for every weight, near the mode, which is then near the mean.
+
+A round takes a factorisation and the variances of all predictors, a step towards the mode two products with the rows.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from quenched.models.linear_predictors.arguments import Array
+from quenched.models.linear_predictors.design import Design
+from quenched.models.linear_predictors.likelihoods import Likelihood
+from quenched.models.linear_predictors.sites import LinearProblem
+
+_ROWS_PER_WEIGHT = 20
+_STEPS = 30
+_GRADIENT = 0.1  # at the mode, in nats per posterior sd: the rounds do the rest
+
+
+class Start(NamedTuple):
+    """Means and variances of the predictors, and the log prior precision."""
+
+    means: Array
+    variances: Array
+    log_alpha: float
+
+
+def first_guess(problem: LinearProblem, likelihood: Likelihood) -> Start:
+    """A start for the rounds."""
+    design, shape, log_alpha = problem.design, likelihood.site_shape, problem.start_log_alpha()
+    zero = np.zeros(shape[:-1] if len(shape) == 3 else shape)
+    n_predictors = 1 if zero.ndim == 1 else shape[1]
+    at_zero = Start(zero, np.zeros(shape), log_alpha)
+    if design.gram is None or len(design) < _ROWS_PER_WEIGHT * n_predictors * design.view.n_coordinates:
+        return at_zero
+    n_coordinates, rank = design.view.n_coordinates, design.view.rank
+    values, vectors = np.linalg.eigh(design.gram)
+    values = np.maximum(values, 0.0)
+    curvature = _mean_curvature(likelihood, zero, design.counts)
+    vector = np.zeros((n_predictors, n_coordinates))
+    few, places = design.some()
+    # A first look at some of the rows, and then at all.
+    for rows, said in ((few, likelihood.some(places)), (design, likelihood)):
+        prior = problem.prior(problem.alpha(log_alpha))
+        # For each eigenvector: its spread under the mean curvature, taken for that of every predictor.
+        scale = vectors / np.sqrt(curvature * values + np.min(prior))
+        vector = _towards_mode(rows, said, prior, scale, vector)
+        means = rows.times(vector[0] if zero.ndim == 1 else vector.T)
+        curvature = _mean_curvature(said, means, rows.counts)
+        if problem.prior_precision is None:
+            alpha = problem.alpha(log_alpha)
+            determined = n_predictors * float(np.sum(curvature * values / (curvature * values + alpha)))
+            determined -= n_predictors * (n_coordinates - rank)  # intercepts are determined, and not of the prior
+            squared = float(np.sum(vector[:, :rank] ** 2))
+            log_alpha = float(np.log(problem.alpha(np.log(max(determined, 1e-3) / max(squared, 1e-300)))))
+    # The mean variance of a predictor stands for that of each.
+    variance = float(np.sum(values / (curvature * values + problem.alpha(log_alpha)))) / float(np.sum(design.counts))
+    variances = np.full(shape, variance) if len(shape) == 1 else np.broadcast_to(variance * np.eye(shape[1]), shape)
+    return Start(means, variances, log_alpha)
+
+
+def _mean_curvature(likelihood: Likelihood, means: Array, counts: Array) -> float:
+    """Of one predictor of one item, on average."""
+    found = likelihood.expectations(means, np.zeros(likelihood.site_shape)).curvature
+    own = found if found.ndim == 1 else np.trace(found, axis1=1, axis2=2) / found.shape[1]
+    return float(counts @ own / np.sum(counts))
+
+
+def _towards_mode(
+    design: Design, likelihood: Likelihood, prior: Array, scale: Array, start: Array
+) -> Array:
+    """L-BFGS from coordinates (d, r), in coordinates in which the curvature is about one."""
+    shape = start.shape
+    one = len(likelihood.site_shape) == 1
+
+    def loss(whitened: Array) -> tuple[float, Array]:
+        vector = start + whitened.reshape(shape) @ scale.T
+        values, push = likelihood.at(design.times(vector[0] if one else vector.T))
+        gradient = np.atleast_2d(design.transposed_times(design.counted(push)).T) - prior * vector
+        raised = float(design.counts @ values) - 0.5 * float(np.sum(prior * vector**2))
+        slope = (gradient @ scale).ravel()
+        return (-raised, -slope) if np.isfinite(raised) else (np.inf, np.zeros_like(slope))
+
+    options = {"maxiter": _STEPS, "gtol": _GRADIENT}
+    found = minimize(loss, np.zeros(start.size), jac=True, method="L-BFGS-B", options=options)
+    return start + found.x.reshape(shape) @ scale.T
