@@ -340,6 +340,11 @@ class Fit(Weighed):
 
         return render(self, self.diagnosis)
 
+    def _repr_html_(self) -> str:
+        from quenched.report import fit_html
+
+        return fit_html(self)
+
     def save(self, path: str | Path) -> Path:
         """Write to an `.npz` file of plain arrays and JSON; `quenched.load` reads it."""
         from quenched.storage import save

@@ -275,6 +275,11 @@ class Fits:
     def __str__(self) -> str:
         return self.summary()
 
+    def _repr_html_(self) -> str:
+        from quenched.report import fits_html
+
+        return fits_html(self)
+
     def save(self, path: str | Path) -> Path:
         """Write to an `.npz` file of plain arrays and JSON; `quenched.load` reads it."""
         from quenched.storage import save

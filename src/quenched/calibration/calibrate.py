@@ -97,6 +97,11 @@ class Calibration:
         lines += [f"{f.name:<16}{f.shift:>8.2f}{f.width:>8.2f}  {f.verdict}" for f in self.findings]
         return "\n".join([*lines, "", self.verdict])
 
+    def _repr_html_(self) -> str:
+        from quenched.report import calibration_html
+
+        return calibration_html(self)
+
     def plot(self, path: str | Path | None = None):
         """Figure of the ranks: histogram and distribution function of each number, with bands; saved to `path`."""
         from quenched.plots import plot_ranks

@@ -137,6 +137,11 @@ class Diagnosis(Weighed):
 
         return render(self.fit, self)
 
+    def _repr_html_(self) -> str:
+        from quenched.report import diagnosis_html
+
+        return diagnosis_html(self)
+
 
 def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES, progress: bool = True) -> Diagnosis:
     """Measure the three errors of a fit.

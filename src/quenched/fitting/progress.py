@@ -1,13 +1,11 @@
-"""One line on the terminal while a fit runs; silent elsewhere."""
+"""One line while a fit runs, and the time it may take."""
 
 import time
 from contextlib import AbstractContextManager
 from typing import Self
 
-from rich.console import Console
-from rich.status import Status as Spinner
-
 from quenched.execute import interrupts_held
+from quenched.fitting.display import display_for
 from quenched.outcome import Status
 
 
@@ -15,8 +13,7 @@ class Watcher(AbstractContextManager):
     """Shows where a fit stands and says when its time is up; in its scope Ctrl-C waits for the end of a piece of work."""
 
     def __init__(self, show: bool, max_seconds: float | None):
-        console = Console(stderr=True)
-        self.spinner = Spinner("starting", console=console) if show and console.is_terminal else None
+        self.display = display_for(show)
         self.began = time.perf_counter()
         self.max_seconds = max_seconds
         self.n_evaluations = 0
@@ -24,13 +21,11 @@ class Watcher(AbstractContextManager):
 
     def __enter__(self) -> Self:
         self.held.__enter__()
-        if self.spinner is not None:
-            self.spinner.start()
+        self.display.start()
         return self
 
     def __exit__(self, *exception) -> None:
-        if self.spinner is not None:
-            self.spinner.stop()
+        self.display.stop()
         self.held.__exit__(None, None, None)
 
     @property
@@ -38,8 +33,7 @@ class Watcher(AbstractContextManager):
         return time.perf_counter() - self.began
 
     def say(self, text: str) -> None:
-        if self.spinner is not None:
-            self.spinner.update(text)
+        self.display.update(text)
 
     def __call__(self, bound: float, n_draws: int) -> Status | None:
         """Told after each evaluation of the bound; answers with a status to stop."""

@@ -41,5 +41,7 @@ def checked_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     check_classification_targets(y)
     classes, places = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"y: there is one class only, {classes[0]!r}; a classifier needs samples of two classes or more.")
+        raise ValueError(
+            f"y: there is one class only, {classes[0]!r}; a classifier needs samples of two classes or more."
+        )
     return classes, places

@@ -112,9 +112,7 @@ class LogisticRegression(ClassifierMixin, LinearEstimator):
         problem = LinearProblem(lay_out(X, intercept=self.fit_intercept, weights=weights), self.prior_precision)
         likelihood = self._likelihood(places, weights)
         work = 0 if isinstance(likelihood, Bernoulli) else likelihood.points.size * len(places)
-        path = raise_bound(
-            problem, likelihood, max_rounds=self.max_iter, tolerance=self._tolerance(problem, work)
-        )
+        path = raise_bound(problem, likelihood, max_rounds=self.max_iter, tolerance=self._tolerance(problem, work))
         tell(self, problem, path)
         posterior = posterior_of(problem, path)
         self._keep(posterior, (X, places, weights), path.last.bound)

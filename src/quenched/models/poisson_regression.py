@@ -9,7 +9,14 @@ from sklearn.metrics import d2_tweedie_score
 from quenched.models import assessed
 from quenched.models.checked import checked_training
 from quenched.models.linear_estimator import LinearEstimator, tell
-from quenched.models.linear_predictors import INTERCEPT_SD, LinearProblem, Poisson, check_precision, lay_out, raise_bound
+from quenched.models.linear_predictors import (
+    INTERCEPT_SD,
+    LinearProblem,
+    Poisson,
+    check_precision,
+    lay_out,
+    raise_bound,
+)
 from quenched.models.predictor_posterior import posterior_of
 from quenched.result import Fit
 

@@ -98,7 +98,12 @@ class RelevanceVectorClassifier(ClassifierMixin, BaseEstimator):
             centres = np.unique(dense(X), axis=0)
             kernel = self._kernel(X, centres)
         self._machine = fit_multiclass_rvm(
-            kernel, places, n_classes=len(self.classes_), sample_weight=weights, max_rounds=self.max_iter, tolerance=self.tol
+            kernel,
+            places,
+            n_classes=len(self.classes_),
+            sample_weight=weights,
+            max_rounds=self.max_iter,
+            tolerance=self.tol,
         )
         self._centres = centres
         self.relevance_vectors_ = centres[self._machine.relevance]
@@ -132,7 +137,7 @@ class RelevanceVectorClassifier(ClassifierMixin, BaseEstimator):
 
     def _kernel(self, rows: Any, centres: np.ndarray) -> np.ndarray:
         if callable(self.kernel):
-            return pairwise_kernels(dense(rows), centres, metric=self.kernel)
+            return pairwise_kernels(dense(rows), centres, metric=self.kernel)  # pyright: ignore
         named = {"gamma": self._gamma, "degree": self.degree, "coef0": self.coef0}
         return np.asarray(pairwise_kernels(rows, centres, metric=self.kernel, filter_params=True, **named))
 

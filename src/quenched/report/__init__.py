@@ -7,6 +7,21 @@ Everything that is not `Markup` is escaped. A page makes no request: style and p
 
 from quenched.report.fit_report import fit_report, write_report
 from quenched.report.markup import Markup, facts, figure, picture, table, verdict_box
+from quenched.report.notebook import calibration_html, diagnosis_html, fit_html, fits_html
 from quenched.report.page import Document
 
-__all__ = ["Document", "Markup", "facts", "figure", "fit_report", "picture", "table", "verdict_box", "write_report"]
+__all__ = [
+    "Document",
+    "Markup",
+    "calibration_html",
+    "diagnosis_html",
+    "facts",
+    "figure",
+    "fit_html",
+    "fit_report",
+    "fits_html",
+    "picture",
+    "table",
+    "verdict_box",
+    "write_report",
+]

@@ -33,7 +33,7 @@ def fit_report(fit: Fit, title: str = "Fit") -> Document:
         subtitle=f"{family} Gaussian posterior over {numbers} {'number' if numbers == 1 else 'numbers'}",
         footer=f"Written by quenched {version('quenched')}. Bounds are in nats.",
     )
-    page = page.section("", verdict_box(_level(fit), _headline(fit), fit.verdict))
+    page = page.section("", verdict_box(level(fit), headline(fit), fit.verdict))
     page = page.section("The bound on the log evidence", _bounds(fit), *_monitor(fit))
     if fit.diagnosis is not None:
         page = page.section("How far to trust it", _diagnosed(fit.diagnosis))
@@ -47,12 +47,14 @@ def fit_report(fit: Fit, title: str = "Fit") -> Document:
     return page.section("How it was made", _settings(fit))
 
 
-def _level(fit: Fit) -> Level:
+def level(fit: Fit) -> Level:
+    """The colour of a fit: how far to trust it."""
     levels: dict[Trust, Level] = {Trust.BOTH: "good", Trust.MEANS: "caution", Trust.NEITHER: "bad"}
     return levels[fit.answer.trust]
 
 
-def _headline(fit: Fit) -> str:
+def headline(fit: Fit) -> str:
+    """The verdict in a few words."""
     if fit.status in (Status.NOT_FINITE, Status.NO_ASCENT):
         return "The fit failed"
     if not (fit.converged or fit.status is Status.GIVEN):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 Level = Literal["good", "caution", "bad"]
-_MARKS = {"good": "✓", "caution": "!", "bad": "✕"}
+MARKS = {"good": "✓", "caution": "!", "bad": "✕"}
 
 
 class Markup(str):
@@ -98,7 +98,7 @@ def facts(pairs: Iterable[tuple[str, Any]]) -> Markup:
 def verdict_box(level: Level, heading: str, text: str) -> Markup:
     """A box that says in words, in a sign and in a colour how far to trust what follows."""
     return Markup(
-        f'<div class="verdict {level}" role="note"><span class="mark" aria-hidden="true">{_MARKS[level]}</span>'
+        f'<div class="verdict {level}" role="note"><span class="mark" aria-hidden="true">{MARKS[level]}</span>'
         f"<div><strong>{escape(heading)}</strong><p>{escape(text)}</p></div></div>"
     )
 

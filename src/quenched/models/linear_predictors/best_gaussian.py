@@ -27,7 +27,14 @@ from quenched.models.linear_predictors.arguments import (
 from quenched.models.linear_predictors.design import Design, lay_out
 from quenched.models.linear_predictors.likelihoods import Bernoulli, Likelihood
 from quenched.models.linear_predictors.quadrature import softplus_expectations
-from quenched.models.linear_predictors.sites import LinearProblem, Path, SitePosterior, SiteRound, raise_sites, site_posterior
+from quenched.models.linear_predictors.sites import (
+    LinearProblem,
+    Path,
+    SitePosterior,
+    SiteRound,
+    raise_sites,
+    site_posterior,
+)
 from quenched.models.linear_predictors.start import first_guess
 
 _PROBES = 4
@@ -84,7 +91,8 @@ def raise_bound(
         gradient = pushed - posterior.prior * posterior.mean
         error = np.sqrt(
             np.sum((posterior.inverse_factor @ gradient) ** 2)
-            + _covariance_error(design, posterior.inverse_factor, design.counted(found.curvature - curvature), probes) / 2
+            + _covariance_error(design, posterior.inverse_factor, design.counted(found.curvature - curvature), probes)
+            / 2
             + _precision_error(problem, posterior)
         )
         there = found.push + _times(found.curvature, posterior.means)
@@ -117,7 +125,9 @@ def _covariance_error(design: Design, inverse: Array, misses: Array, probes: Arr
         moved = design.transposed_times(misses[:, None] * design.times(directions))
     else:
         n_predictors, n_probes = misses.shape[1], probes.shape[1]
-        seen = design.times(directions.reshape(n_predictors, -1, n_probes).transpose(1, 0, 2).reshape(-1, n_predictors * n_probes))
+        seen = design.times(
+            directions.reshape(n_predictors, -1, n_probes).transpose(1, 0, 2).reshape(-1, n_predictors * n_probes)
+        )
         asked = np.matmul(misses, seen.reshape(len(seen), n_predictors, n_probes)).reshape(len(seen), -1)
         back = design.transposed_times(asked).reshape(-1, n_predictors, n_probes)
         moved = back.transpose(1, 0, 2).reshape(-1, n_probes)
@@ -169,9 +179,7 @@ def best_gaussian(
     """
     problem, y = logistic_problem(features, labels, prior_precision)
     check_rounds(max_rounds, tolerance)
-    return answer(
-        problem, raise_bound(problem, Bernoulli(2 * y - 1), max_rounds=max_rounds, tolerance=tolerance)
-    )
+    return answer(problem, raise_bound(problem, Bernoulli(2 * y - 1), max_rounds=max_rounds, tolerance=tolerance))
 
 
 def logistic_problem(

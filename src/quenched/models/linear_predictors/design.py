@@ -18,6 +18,7 @@ from quenched.models.linear_predictors.arguments import Array
 
 _BLOCK = 1024  # rows at a time: their products stay in the cache, and sparse ones are written out no further
 _SOME = 20  # rows per coordinate that a first look takes
+_ROUNDING = 4 * np.finfo(float).eps
 _SOUND = 1e-4  # smallest over largest entry of a triangular factor, up to which its digits are safe
 
 
@@ -57,10 +58,12 @@ class View:
         """Rows of the problem, and the squared length of what each has outside the span."""
         centred = self.centred(features)
         rows = self._finished(centred)
-        if self.rotation is None:
+        if self.rank == self.n_weights:
             return rows, np.zeros(len(rows))
-        inside = np.einsum("nm,nm->n", rows[:, : self.rank], rows[:, : self.rank])
-        return rows, np.maximum(np.einsum("nm,nm->n", centred, centred) - inside, 0.0)
+        outside = centred - self.weights(rows[:, : self.rank])
+        rest, whole = np.einsum("nm,nm->n", outside, outside), np.einsum("nm,nm->n", centred, centred)
+        # Rounding alone, times the variance of a weak prior, would be taken for ignorance.
+        return rows, np.where(rest > (_ROUNDING * self.n_weights) ** 2 * whole, rest, 0.0)
 
     def weights(self, coordinates: Array) -> Array:
         """Weights of all features, of coordinates (..., r)."""
@@ -154,7 +157,8 @@ def lay_out(features: Any, *, intercept: bool = False, weights: Array | None = N
             return Design(view, stored, weights, gram)
     # One-sided: pivots by size, so that the rank is the number of pivots above rounding.
     matrix = view.centred(features)
-    rotation, triangle, order = qr(matrix.T, mode="economic", pivoting=True, check_finite=False)
+    found: Any = qr(matrix.T, mode="economic", pivoting=True, check_finite=False)
+    rotation, triangle, order = found
     sizes = np.abs(np.diag(triangle))
     rank = max(1, int(np.sum(sizes > sizes[0] * max(matrix.shape) * np.finfo(float).eps)))
     rows = np.empty((n_rows, rank))

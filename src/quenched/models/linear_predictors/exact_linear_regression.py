@@ -128,7 +128,7 @@ def decompose(features: Array, targets: Array, *, whole: bool = False, n_items: 
     n_rows, n_weights = features.shape
     norm, n_items = float(targets @ targets), float(n_rows if n_items is None else n_items)
     if n_rows > n_weights:
-        triangle = np.linalg.qr(np.column_stack([features, targets]), mode="r")
+        triangle: Any = np.linalg.qr(np.column_stack([features, targets]), mode="r")
         left, values, directions = np.linalg.svd(triangle[:n_weights, :n_weights])
         rest = float(triangle[n_weights, n_weights] ** 2)
         return Spectrum(values, directions, left.T @ triangle[:n_weights, n_weights], rest, norm, n_items)

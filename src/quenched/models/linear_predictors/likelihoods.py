@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from quenched.models.linear_predictors.arguments import Array
@@ -114,7 +115,7 @@ class Categorical:
     orthonormal columns that sum to zero, and leaves it out.
     """
 
-    labels: Array
+    labels: NDArray[np.intp]
     n_classes: int
     points: Array  # (S, K − 1), matched: their mean is zero and their covariance the identity
     exact = False
@@ -150,7 +151,7 @@ class Categorical:
 
     def at(self, predictors: Array) -> tuple[Array, Array]:
         scores = predictors @ self.contrasts.T
-        log_shares = scores - logsumexp(scores, axis=1, keepdims=True)
+        log_shares = scores - np.asarray(logsumexp(scores, axis=1, keepdims=True))
         push = self.contrasts[self.labels] - np.exp(log_shares) @ self.contrasts
         return np.take_along_axis(log_shares, self.labels[:, None], axis=1)[:, 0], push
 

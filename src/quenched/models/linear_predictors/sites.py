@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.blas import dtrmm
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.blas import dtrmm  # pyright: ignore
+from scipy.linalg.lapack import dtrtri  # pyright: ignore
 
 from quenched.models.linear_predictors.arguments import Array
 from quenched.models.linear_predictors.design import Design, sound_factor

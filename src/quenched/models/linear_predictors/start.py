@@ -67,9 +67,7 @@ def _mean_curvature(likelihood: Likelihood, means: Array, counts: Array) -> floa
     return float(counts @ own / np.sum(counts))
 
 
-def _towards_mode(
-    design: Design, likelihood: Likelihood, prior: Array, scale: Array, start: Array
-) -> Array:
+def _towards_mode(design: Design, likelihood: Likelihood, prior: Array, scale: Array, start: Array) -> Array:
     """L-BFGS from coordinates (d, r), in coordinates in which the curvature is about one."""
     shape = start.shape
     one = len(likelihood.site_shape) == 1

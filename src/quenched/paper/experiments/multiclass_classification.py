@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from quenched.draws import iid
 from quenched.families import Blocks
 from quenched.fitting import Alternating, Joint, fit
+from quenched.models import fit_multiclass_rvm
 from quenched.paper.datasets import load
 from quenched.paper.experiments import printed
 from quenched.paper.experiments.experiment import Experiment, Section, results
@@ -22,7 +23,6 @@ from quenched.paper.experiments.features import KERNELS, kernel_features
 from quenched.paper.experiments.gains import gains
 from quenched.paper.experiments.records import Record, beside, by_method, shown, summarise
 from quenched.paper.experiments.tasks import Outcome, Task
-from quenched.models import fit_multiclass_rvm
 from quenched.report import Markup, table
 from quenched.targets import with_gaussian_prior
 

@@ -25,7 +25,6 @@ from quenched.models.linear_predictors import (
     site_posterior,
 )
 
-
 Array = NDArray[np.float64]
 
 
