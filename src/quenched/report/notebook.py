@@ -29,7 +29,7 @@ def fit_html(fit: "Fit") -> str:
     """A fit: verdict, parameters with their intervals, and the bound from round to round."""
     return _page(
         _verdict(level(fit), headline(fit), fit.verdict),
-        _parameters(fit),
+        _parameters(fit, fit.diagnosis),
         _details("How it went", _facts(describe(fit, fit.diagnosis)), _rounds(fit)),
     )
 
