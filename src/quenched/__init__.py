@@ -1,70 +1,18 @@
 """Bayesian inference with frozen draws: the best Gaussian posterior, a bound on the log evidence, and a verdict."""
 
-from quenched.baselines import laplace
-from quenched.calibration import Calibration, calibrate
-from quenched.draws import Draws, antithetic, iid, matched, sobol
-from quenched.families import Blocks, Warped
-from quenched.fitting import Alternating, Joint, assess, fit, fit_many
-from quenched.frontends import from_numpyro, from_pymc
-from quenched.outcome import Status
-from quenched.result import Fit, FitError
-from quenched.results import Fits
-from quenched.storage import load
-from quenched.targets import (
-    Model,
-    dot,
-    each,
-    each_entry,
-    from_value,
-    from_value_and_grad,
-    regression,
-    sum_of,
-    whole,
-    with_gaussian_prior,
-)
-from quenched.transforms import above, below, correlation_cholesky, interval, ordered, positive, real, simplex
+from importlib import import_module
+from importlib.util import find_spec
 
+import lazy_loader
+
+# What is public, and where it lives, stands in `__init__.pyi`; a name is imported when it is first asked for.
+_public, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __version__ = "0.1.0"
 
-__all__ = [
-    "Alternating",
-    "Blocks",
-    "Calibration",
-    "Draws",
-    "Fit",
-    "FitError",
-    "Fits",
-    "Joint",
-    "Model",
-    "Status",
-    "Warped",
-    "above",
-    "antithetic",
-    "assess",
-    "below",
-    "calibrate",
-    "correlation_cholesky",
-    "dot",
-    "each",
-    "each_entry",
-    "fit",
-    "fit_many",
-    "from_numpyro",
-    "from_pymc",
-    "from_value",
-    "from_value_and_grad",
-    "iid",
-    "interval",
-    "laplace",
-    "load",
-    "matched",
-    "ordered",
-    "positive",
-    "real",
-    "regression",
-    "simplex",
-    "sobol",
-    "sum_of",
-    "whole",
-    "with_gaussian_prior",
-]
+
+def __getattr__(name: str):
+    if name in __all__ or name.startswith("_") or find_spec(f"{__name__}.{name}") is None:
+        globals()[name] = _public(name)
+    else:
+        import_module(f"{__name__}.{name}")  # a room, such as `quenched.models`
+    return globals()[name]

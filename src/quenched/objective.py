@@ -1,75 +1,39 @@
-"""The bound on the log evidence, its gradient in whitened coordinates, and the bound per draw.
+"""The bound of a problem on one frozen set of draws, and the bound per draw: asked from the host.
 
-The bound is (1/S) Σ log p(w_s) + entropy(q), or (1/S) Σ log p(Y | w_s) − KL(q ‖ prior) (paper, Eq. 11), with
-w_s = m + L z_s. Taking it needs four small programs: place the draws, evaluate the target there, pull the gradients back
-to (m, L), and close the sum with the penalty. Only the second knows the target.
+A traced target is one program, whatever the number of draws. A function on the host is called between two small ones:
+place the draws, and pull the gradients back to (m, L).
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
+from quenched.bound import (
+    Chunks,
+    Slope,
+    Totals,
+    close,
+    cut_up,
+    log_q,
+    nothing,
+    pull_back,
+    ratios_in_chunks,
+    slope_in_chunks,
+)
 from quenched.compiling import small_program
+from quenched.coordinates import Coordinates
 from quenched.draws import Draws
-from quenched.execute import SMALL_CHUNK, Evaluation, Wait, compiled, obey_interrupts
-from quenched.families import LOG_TWO_PI, Member
+from quenched.execute import Program, Wait, obey_interrupts
+from quenched.families import Member
 from quenched.problem import Problem
-from quenched.targets import Form, Hyper, Moments
+from quenched.targets import Hyper
 
-_VALUES_AT_A_TIME = 256  # values need little memory, and one shape is compiled once
-
-
-class Totals(NamedTuple):
-    """Sums over draws of the target's values and of its gradients, pulled back."""
-
-    value: Array
-    of_posterior: Any  # shaped like the posterior
-    of_free: Array
-
-
-class Coordinates(NamedTuple):
-    """Whitened coordinates: the zero vector stands for this posterior and these free hyperparameters.
-
-    The reference whitens the scale. It whitens the mean too, unless its family leaves out correlations that the
-    target has; then `mean_factor`, a dense factor of the target's covariance, does.
-    """
-
-    reference: Member
-    free: Array
-    mean_factor: Array | None = None
-
-    @property
-    def size(self) -> int:
-        return sum(int(np.size(leaf)) for leaf in jax.tree.leaves((self.reference, self.free)))
-
-    def read(self, vector: Array) -> tuple[Member, Array]:
-        """The posterior and the free hyperparameters at a vector of coordinates."""
-        flat, unravel = ravel_pytree(self.reference)
-        inner, free = unravel(vector[: flat.size]), self.free + vector[flat.size :]
-        if self.mean_factor is None:
-            return self.reference.moved(inner), free
-        shift = inner.mean
-        return self.reference.moved(inner.shifted(-shift)).shifted(self.mean_factor @ shift), free
-
-    def moved(self, vector: np.ndarray) -> "Coordinates":
-        """The same kind of coordinates with their origin at a vector of these."""
-        posterior, free = read(self, vector)
-        return Coordinates(posterior, free, self.mean_factor)
-
-
-class Slope(NamedTuple):
-    """The bound at one point, its gradient in whitened coordinates, and the precisions that go with it."""
-
-    bound: Array
-    gradient: Array
-    hyper: Hyper
+_VALUES_AT_A_TIME = 64  # few enough to stay in the cache, and one shape is compiled once
+_MOST_VALUES = 640  # whose log ratios one program has room for
 
 
 class Objective:
@@ -79,47 +43,52 @@ class Objective:
         self.problem, self.draws = problem, draws
         self.n = draws.n
         self.executor = problem.executor(draws.n)
-        self.chunks = list(cut(draws.points, self.executor.chunk))
-        self.half = half_of_mirrored(draws.points) if len(self.chunks) == 1 else None
         self.n_evaluations = 0
         self.wait = Wait(f"the gradients of the log density at {draws.n} draws")
+        self._cut_up: dict[bool, Chunks] = {}
 
     def on(self, draws: Draws | None = None, rows: Any = None) -> "Objective":
         """The same bound on other draws, or with other rows of data, of which it needs no more than their shapes."""
         problem = self.problem if rows is None else replace(self.problem, data=rows)
         return Objective(problem, self.draws if draws is None else draws)
 
-    def slope(
-        self, coordinates: Coordinates, vector: np.ndarray, hyper: Hyper, *, profile: bool
-    ) -> tuple[Slope, Totals]:
-        """The bound and its gradient at a point, and the totals they were made of."""
-        obey_interrupts()
-        form, data = self.problem.form, self.problem.data
-        # For a few draws one program more would take longer to compile than it could save.
-        if len(self.chunks) == 1 and self.executor.traced is not None and self.n > SMALL_CHUNK:
-            self.n_evaluations += self.n
-            z, counts = self.chunks[0]
-            z = z if self.half is None or not coordinates.reference.affine else self.half
-            inputs = (coordinates, vector, z, counts, data, float(self.n), hyper)
-            return self.wait(all_at_once(self.executor.traced, form, profile, *inputs))
-        totals = self.wait(self.totals(*read(coordinates, vector)))
-        return self.close(coordinates, vector, totals, hyper, profile=profile), totals
+    @property
+    def chunks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Draws as the executor takes them, and which of them count."""
+        return cut(self.draws.points, self.executor.chunk)
 
-    def totals(self, posterior: Member, free: Array) -> Totals:
-        """Evaluate the target at every draw of this posterior."""
+    def slope(
+        self, coordinates: Coordinates, vector: np.ndarray, hyper: Hyper, *, profile: bool, known: Totals | None = None
+    ) -> tuple[Slope, Totals]:
+        """The bound and its gradient at a point, and the totals they were made of; `known` ones cost nothing."""
+        obey_interrupts()
+        self.n_evaluations += 0 if known is not None else self.n
+        form, evaluate = self.problem.form, self.executor.traced
+        if evaluate is None:
+            totals = self._totals(*coordinates.read(vector)) if known is None else known
+            return _closed(form, profile, coordinates, vector, totals, float(self.n), hyper), totals
+        chunks = self._chunks(coordinates.reference.affine)
+        if known is None:
+            known = nothing(coordinates.reference, coordinates.free)
+        else:
+            chunks = chunks.none
+        inputs = (coordinates, vector, hyper, self.problem.data, chunks, known)
+        return self.wait(_slope(self.executor.effort, evaluate, form, profile, *inputs))
+
+    def _chunks(self, affine: bool) -> Chunks:
+        """On the device."""
+        if affine not in self._cut_up:
+            chunks = cut_up(self.draws.points, self.executor.chunk, mirrored=affine)
+            self._cut_up[affine] = chunks._replace(z=jax.device_put(chunks.z), counts=jax.device_put(chunks.counts))
+        return self._cut_up[affine]
+
+    def _totals(self, posterior: Member, free: Array) -> Totals:
+        """Evaluate a function on the host at every draw of this posterior."""
         total = nothing(posterior, free)
         for z, counts in self.chunks:
-            points = place(posterior, z)
-            evaluation = self.executor.evaluate(points, counts, self.problem.data, free)
-            total = pull_back(total, posterior, z, counts, evaluation)
-        self.n_evaluations += self.n
+            evaluation = self.executor.evaluate(place(posterior, z), counts, self.problem.data, free)
+            total = _pulled_back(total, posterior, z, counts, evaluation)
         return total
-
-    def close(
-        self, coordinates: Coordinates, vector: np.ndarray, totals: Totals, hyper: Hyper, *, profile: bool
-    ) -> Slope:
-        """From totals to the bound and its gradient."""
-        return close(self.problem.form, profile, coordinates, vector, totals, float(self.n), hyper)
 
     def slope_at(self, posterior: Member, hyper: Hyper, *, profile: bool) -> tuple[Slope, Totals]:
         """The bound at a posterior, with its gradient in the whitened coordinates of that posterior."""
@@ -141,101 +110,41 @@ def cut(points: np.ndarray, chunk: int) -> Iterator[tuple[np.ndarray, np.ndarray
         yield np.concatenate([part, np.repeat(part[:1], fill, axis=0)]), counts
 
 
+_slope = Program(slope_in_chunks, static_argnums=(0, 1, 2))
+_ratios = Program(ratios_in_chunks, static_argnums=(0, 1))
+_closed = small_program(close, static_argnums=(0, 1))
+_pulled_back = small_program(pull_back)
+_log_q = small_program(log_q)
+
+
 @small_program
 def place(posterior: Member, z: Array) -> Array:
     """The point of every draw; for a Gaussian, w = m + L z."""
     return posterior.transform(z)
 
 
-def place_mirrored(posterior: Member, half: Array) -> Array:
-    """w = m ± L z for draws that come with their mirror images: half the work, there and back."""
-    points = posterior.transform(half)
-    return jnp.concatenate([points, 2.0 * posterior.mean - points])
-
-
-def half_of_mirrored(points: np.ndarray) -> Array | None:
-    """The first half of draws whose second half is its negative."""
-    half = len(points) // 2
-    return points[:half] if len(points) % 2 == 0 and np.array_equal(points[:half], -points[half:]) else None
-
-
-@small_program
-def pull_back(total: Totals, posterior: Member, z: Array, counts: Array, evaluation: Evaluation) -> Totals:
-    """Add a chunk: from gradients at the draws to gradients in (m, L) (paper, Eqs. 12 and 13, before the penalty)."""
-    _, pull = jax.vjp(lambda member: member.transform(z), posterior)
-    (of_posterior,) = pull(jnp.where(counts[:, None] > 0, evaluation.gradients, 0.0))
-    value = jnp.sum(jnp.where(counts > 0, evaluation.values, 0.0))
-    return jax.tree.map(jnp.add, total, Totals(value, of_posterior, evaluation.free_gradient))
-
-
-@partial(small_program, static_argnums=(0, 1))
-def close(
-    form: Form, profile: bool, coordinates: Coordinates, vector: Array, totals: Totals, n: float, hyper: Hyper
-) -> Slope:
-    """The bound and its gradient in whitened coordinates.
-
-    Precisions at their closed-form optimum may be held fixed while differentiating (envelope theorem), so profiling
-    them out costs nothing.
-    """
-    posterior, _ = coordinates.read(vector)
-    mean_value = totals.value / n
-    if profile:
-        hyper = form.updated(hyper, Moments(mean_value, posterior.second_moment()))
-    weight = form.weight(hyper)
-
-    def linearised(vector):
-        member, free = coordinates.read(vector)
-        products = jax.tree.map(lambda a, b: jnp.sum(a * b), totals.of_posterior, member)
-        expected = sum(jax.tree.leaves(products), start=totals.of_free @ free)
-        penalty = form.penalty(member, hyper)
-        return weight * expected / n + penalty, penalty
-
-    gradient, penalty = jax.grad(linearised, has_aux=True)(vector)
-    return Slope(form.offset(hyper) + weight * mean_value + penalty, gradient, hyper)
-
-
-read = small_program(Coordinates.read)
-
-
-@partial(compiled, static_argnums=(0, 1, 2))
-def all_at_once(evaluate, form, profile, coordinates, vector, z, counts, data, n, hyper) -> tuple[Slope, Totals]:
-    """The same four programs as one, when all draws fit into one chunk of a traced target."""
-    posterior, free = coordinates.read(vector)
-    totals = totals_at(evaluate, posterior, free, z, counts, data)
-    return close(form, profile, coordinates, vector, totals, n, hyper), totals
-
-
-def totals_at(evaluate, posterior: Member, free: Array, z: Array, counts: Array, data: Any) -> Totals:
-    """Totals of a traced target over one chunk of draws; half as many draws as counts stand for their mirror images too."""
-    mirrored = len(z) < len(counts)
-    points, pull = jax.vjp(lambda member: place_mirrored(member, z) if mirrored else place(member, z), posterior)
-    evaluation = evaluate(points, counts, data, free)
-    (of_posterior,) = pull(jnp.where(counts[:, None] > 0, evaluation.gradients, 0.0))
-    value = jnp.sum(jnp.where(counts > 0, evaluation.values, 0.0))
-    return Totals(value, of_posterior, evaluation.free_gradient)
-
-
-def nothing(posterior: Member, free: Array) -> Totals:
-    """Totals of no draws."""
-    return jax.tree.map(lambda leaf: np.zeros(np.shape(leaf)), Totals(np.zeros(()), posterior, free))
-
-
 def log_ratios(problem: Problem, posterior: Member, hyper: Hyper, z: np.ndarray) -> np.ndarray:
     """log p(w) − log q(w) at each draw: its mean is the bound, unbiased when the draws are fresh."""
-    executor = problem.executor(len(z))
-    wait = Wait(f"the log density at {_VALUES_AT_A_TIME} draws")
-    values, priors = [], []
-    for part, counts in cut(z, _VALUES_AT_A_TIME):
-        points = place(posterior, part)
-        used = counts > 0
-        values.append(np.asarray(wait(executor.values(points, problem.data, hyper.free)))[used])
-        priors.append(np.asarray(problem.form.log_prior(points, hyper))[used])
-    weight, offset = float(problem.form.weight(hyper)), float(problem.form.offset(hyper))
-    log_p = offset + weight * np.concatenate(values) + np.concatenate(priors)
-    return log_p - np.asarray(log_q(posterior, z))
+    executor, form = problem.executor(len(z)), problem.form
+    if executor.traced is None:
+        return np.concatenate([_on_host(problem, posterior, hyper, *part) for part in cut(z, executor.chunk)])
+    assert problem.programs is not None
+    wait, values, found = Wait(f"the log density at {_MOST_VALUES} draws"), problem.programs.inside.values, []
+    size = min(_VALUES_AT_A_TIME, executor.most)
+    for first in range(0, len(z), _MOST_VALUES):
+        obey_interrupts()
+        part = z[first : first + _MOST_VALUES]
+        filled = np.zeros((-(-_MOST_VALUES // size), size, problem.dim))
+        filled.reshape(-1, problem.dim)[: len(part)] = part
+        ratios = wait(
+            _ratios(executor.effort, values, form, filled, -(-len(part) // size), posterior, hyper, problem.data)
+        )
+        found.append(np.asarray(ratios).ravel()[: len(part)])
+    return np.concatenate(found)
 
 
-@small_program
-def log_q(posterior: Member, z: Array) -> Array:
-    """The log density of a posterior at its own draws."""
-    return -0.5 * jnp.sum(z**2, axis=-1) - 0.5 * z.shape[-1] * LOG_TWO_PI - posterior.log_slope(z)
+def _on_host(problem: Problem, posterior: Member, hyper: Hyper, z: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    form, points = problem.form, np.asarray(place(posterior, z))
+    values = np.asarray(problem.executor(len(z)).values(points, problem.data, hyper.free))
+    log_p = form.offset(hyper) + form.weight(hyper) * values + np.asarray(form.log_prior(points, hyper))
+    return (np.asarray(log_p) - np.asarray(_log_q(posterior, z)))[counts > 0]

@@ -36,6 +36,7 @@ CONTRACT = {
     "from_value_and_grad",
     "iid",
     "interval",
+    "keep_programs",
     "laplace",
     "load",
     "matched",
@@ -61,7 +62,7 @@ def test_the_contract_is_what_is_public():
 def test_nothing_else_is_at_the_root():
     """Besides the contract only rooms, which are modules, and names that are nobody's business."""
     visible = {name for name, value in vars(qd).items() if not name.startswith("_") and not inspect.ismodule(value)}
-    assert visible == CONTRACT
+    assert visible <= CONTRACT
 
 
 def test_the_version_is_a_version():

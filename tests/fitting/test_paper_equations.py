@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 import paper_formulas as paper
 import quenched as qd
 import registry
+from quenched.coordinates import Coordinates
 from quenched.families import Full
 from quenched.families.full import from_scale
 from quenched.families.triangle import unpack
-from quenched.objective import Coordinates, Objective
+from quenched.objective import Objective
 from quenched.problem import make_problem
 from quenched.targets import Hyper
 from quenched.transforms import describe_space
@@ -140,10 +141,9 @@ def test_chunks_add_up_to_the_whole():
     hyper = Hyper(np.zeros(0), np.asarray(alpha), np.asarray(beta))
     coordinates = Coordinates(Full().isotropic(mu, np.full(M, 0.3), (M,)), np.zeros(0))
     found = []
-    for most in (S, 3, 1):
+    for most in (S, 4, 3, 1):
         objective = Objective(make_problem(target, space, None, None), draws)
         objective.executor.chunk = most
-        objective.chunks = list(qd.objective.cut(draws.points, most))
         found.append(objective.slope(coordinates, np.zeros(coordinates.size), hyper, profile=True)[0])
         assert objective.n_evaluations == S
     for other in found[1:]:

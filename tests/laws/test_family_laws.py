@@ -1,6 +1,5 @@
 """What every family promises, against SciPy and dense formulas that share no line with it."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,6 +22,7 @@ from quenched.families import (
     roles,
 )
 from quenched.families.triangle import pack, packed_size, unpack
+from quenched.frozen import Tree
 from quenched.posterior import Posterior
 
 every_family = pytest.mark.parametrize("name", sorted(registry.FAMILIES))
@@ -267,7 +267,7 @@ def test_correlations_are_kept_within_groups_alone(name, dim, seed):
 
 
 def test_an_array_without_a_role_is_named():
-    class Nameless(eqx.Module):
+    class Nameless(Tree):
         gaussian: FullGaussian
         heaviness: np.ndarray
 

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -212,6 +212,6 @@ def _ranked(parameters: Any, fits: Fits, good: np.ndarray, n_samples: int, seed:
     return fits.space.names(), np.concatenate(columns)
 
 
-@jax.jit
+@partial(jax.jit, static_argnums=0)
 def _natural_samples(space: Space, member: Any, z: jax.Array) -> Any:
     return jax.vmap(lambda one, draws: jax.vmap(space.to_natural)(one.transform(draws)))(member, z)

@@ -8,7 +8,6 @@ import is imported when a command runs, not before.
 import argparse
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 
 from quenched.cli import datasets, fit, reproduce
 from quenched.cli.misuse import Misuse
@@ -35,8 +34,16 @@ def _parser() -> argparse.ArgumentParser:
         description="Bayesian inference with frozen draws: the best Gaussian posterior, a bound on the log evidence, "
         "and how far to trust them.",
     )
-    parser.add_argument("--version", action="version", version=f"quenched {version('quenched')}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in _COMMANDS:
         command.add_parser(commands)
     return parser
+
+
+class _Version(argparse.Action):
+    def __call__(self, *_):
+        from importlib.metadata import version
+
+        print(f"quenched {version('quenched')}")
+        sys.exit(0)

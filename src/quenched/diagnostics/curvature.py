@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from quenched.bound import Slope
+from quenched.coordinates import Coordinates
 from quenched.draws import antithetic
 from quenched.families import Member, ask, factor_of_inverse
 from quenched.fitting import Expander
-from quenched.objective import Coordinates, Objective, Slope, place
+from quenched.objective import Objective, place
 from quenched.problem import Problem
 from quenched.targets import Hyper
 

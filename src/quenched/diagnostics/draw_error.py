@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from quenched.coordinates import Coordinates
 from quenched.draws import Draws, replicates
 from quenched.families import Member
 from quenched.fitting import Limits, ascend
-from quenched.objective import Coordinates, Objective
+from quenched.objective import Objective
 from quenched.outcome import Code
 from quenched.posterior import Posterior, natural_moments
 from quenched.problem import Problem

@@ -7,7 +7,6 @@ import numpy as np
 from quenched.diagnostics.conjugate_gradients import solve
 from quenched.diagnostics.curvature import Curvature
 from quenched.families import ask
-from quenched.objective import read
 
 
 class OptimisationError(NamedTuple):
@@ -23,6 +22,6 @@ def optimisation_error(curvature: Curvature) -> OptimisationError:
     here = np.zeros(curvature.size)
     gradient = curvature.gradient(here)
     step = solve(curvature.times, gradient, tolerance=0.05, max_products=30)
-    before, after = (read(curvature.coordinates, vector)[0] for vector in (here, step.vector))
+    before, after = (curvature.coordinates.read(vector)[0] for vector in (here, step.vector))
     moved = np.abs(np.asarray(after.mean) - np.asarray(before.mean)) / np.sqrt(np.asarray(ask(before, "variance")))
     return OptimisationError(0.5 * float(gradient @ step.vector), float(moved.max()), step.definite)

@@ -1,9 +1,11 @@
 """How a target's function is evaluated at the draws."""
 
+from quenched.execute.effort import Effort, Program, effort
 from quenched.execute.execution import SMALL_CHUNK, Elsewhere, Execution, Here, Work
 from quenched.execute.executor import Evaluation, Executor
 from quenched.execute.host import Host, HostFunction
 from quenched.execute.interrupts import interrupts_at_once, interrupts_held, obey_interrupts
+from quenched.execute.kept import keep_programs
 from quenched.execute.lapack import compiled, in_small_calls
 from quenched.execute.pool import CallFailed, Pool, pickled
 from quenched.execute.traced import Programs, Traceable, Traced, trace
@@ -12,6 +14,7 @@ from quenched.execute.waiting import StuckProgram, Wait
 __all__ = [
     "SMALL_CHUNK",
     "CallFailed",
+    "Effort",
     "Elsewhere",
     "Evaluation",
     "Execution",
@@ -20,6 +23,7 @@ __all__ = [
     "Host",
     "HostFunction",
     "Pool",
+    "Program",
     "Programs",
     "StuckProgram",
     "Traceable",
@@ -27,9 +31,11 @@ __all__ = [
     "Wait",
     "Work",
     "compiled",
+    "effort",
     "in_small_calls",
     "interrupts_at_once",
     "interrupts_held",
+    "keep_programs",
     "obey_interrupts",
     "pickled",
     "trace",

@@ -8,6 +8,7 @@ from typing import Any
 
 from quenched.arrays import Array
 from quenched.execute.differences import ValuesOnly
+from quenched.execute.effort import effort
 from quenched.execute.executor import Executor
 from quenched.execute.host import Calls, Host, HostFunction, InTurn
 from quenched.execute.pool import Pool
@@ -66,7 +67,7 @@ class Here(Execution):
         few = n_draws <= 16 * SMALL_CHUNK and work.dim <= 2 * SMALL_CHUNK
         chunk = SMALL_CHUNK if few and 2 * n_draws >= SMALL_CHUNK else n_draws  # half full at least
         assert work.programs is not None
-        return Traced(work.programs, chunk, self._most_points(work))
+        return Traced(work.programs, chunk, self._most_points(work), effort(work.bytes_of_a_point))
 
     def describe(self):
         return {"calls": self.calls.count} if self.calls.count else {}

@@ -4,6 +4,7 @@ Every executor answers the same three questions: values and gradients at a chunk
 second-order expansion at one point. Who asks does not know whether JAX, NumPy or another process does the work.
 """
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.execute.effort import Effort
 
 
 class Evaluation(NamedTuple):
@@ -25,6 +27,8 @@ class Executor(ABC):
     """Evaluates f(vector, data, free) for vectors on the real line."""
 
     chunk: int  # points per call: the one shape that is ever compiled
+    effort: Effort = Effort.ALL  # of the compiler, for programs of which `traced` is a part
+    most: int = sys.maxsize  # points that memory holds at a time
     traced: Callable[..., Evaluation] | None = None  # `evaluate` as a function that JAX can trace, if it is one
 
     @abstractmethod

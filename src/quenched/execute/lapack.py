@@ -12,9 +12,11 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, jaxpr_as_fun
+from jax.core import eval_jaxpr
 
 from quenched.execute.memory import inner_programs
+
+Equation = Any  # a `JaxprEqn`, whose home, `jax.extend.core`, brings Pallas along and takes a while to import
 
 _OPERATIONS = 200_000  # of floating point: batches worth less are not cut (GetLapackBatchChunkSize in jaxlib)
 _PER_ENTRY = {"cholesky": 1, "lu": 1, "triangular_solve": 1}  # operations, times the size of the matrix
@@ -63,12 +65,13 @@ def in_small_calls(function: Callable, static_argnums: int | tuple[int, ...] = (
             return function(*inputs)
         program, shapes = jax.make_jaxpr(function, static_argnums=tuple(static), return_shape=True)(*inputs)
         leaves = jax.tree.leaves([leaf for index, leaf in enumerate(inputs) if index not in static])
-        return jax.tree.unflatten(jax.tree.structure(shapes), jaxpr_as_fun(_rewritten(program))(*leaves))
+        small = _rewritten(program)
+        return jax.tree.unflatten(jax.tree.structure(shapes), eval_jaxpr(small.jaxpr, small.consts, *leaves))
 
     return call
 
 
-def _calls(program: Jaxpr) -> Iterator[JaxprEqn]:
+def _calls(program: Any) -> Iterator[Equation]:
     """The calls of LAPACK in a program."""
     for equation in program.eqns:
         if equation.primitive.name in _NAMES:
@@ -77,7 +80,7 @@ def _calls(program: Jaxpr) -> Iterator[JaxprEqn]:
             yield from _calls(inner)
 
 
-def _operations(call: JaxprEqn) -> int:
+def _operations(call: Equation) -> int:
     """For one matrix, at the most: what jaxlib reckons with, or more."""
     name, first = call.primitive.name, _shaped(call.invars[0])
     axes = _batch_axes(call)
@@ -91,19 +94,19 @@ def _shaped(variable: Any) -> Any:
     return variable.aval
 
 
-def _batch_axes(call: JaxprEqn) -> int:
+def _batch_axes(call: Equation) -> int:
     return _shaped(call.invars[0]).ndim - (1 if call.primitive.name in _VECTORS else 2)
 
 
-def _batch(call: JaxprEqn) -> int:
+def _batch(call: Equation) -> int:
     return int(np.prod(_shaped(call.invars[0]).shape[: _batch_axes(call)]))
 
 
 def _rewritten(part: Any) -> Any:
     """A program, or whatever of an equation's parameters holds programs, with small calls alone."""
-    if isinstance(part, ClosedJaxpr):
+    if hasattr(part, "consts"):  # a program with its constants
         return part.replace(jaxpr=_rewritten(part.jaxpr))
-    if isinstance(part, Jaxpr):
+    if hasattr(part, "eqns"):
         return part.replace(eqns=[_small(equation) for equation in part.eqns])
     if isinstance(part, tuple) and hasattr(part, "_fields"):
         return type(part)(*map(_rewritten, part))
@@ -112,7 +115,7 @@ def _rewritten(part: Any) -> Any:
     return part
 
 
-def _small(equation: JaxprEqn) -> JaxprEqn:
+def _small(equation: Equation) -> Equation:
     if equation.primitive.name not in _NAMES:
         if not any(True for _ in inner_programs(equation.params)):
             return equation
@@ -121,7 +124,7 @@ def _small(equation: JaxprEqn) -> JaxprEqn:
     return equation if n <= together else _in_turn(equation, divided(n, together))
 
 
-def _in_turn(call: JaxprEqn, together: int) -> JaxprEqn:
+def _in_turn(call: Equation, together: int) -> Equation:
     """The same call, for some of its matrices after the other."""
     axes = _batch_axes(call)
 

@@ -1,7 +1,7 @@
 """JAX functions: traced once, compiled for one chunk of points, kept for the next fit."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.execute.effort import Effort, Program
 from quenched.execute.executor import Evaluation, Executor
 from quenched.execute.interrupts import obey_interrupts
-from quenched.execute.lapack import calls_lapack, compiled, divided, points_together
+from quenched.execute.lapack import calls_lapack, divided, points_together
 from quenched.execute.memory import bytes_per_point
 from quenched.execute.waiting import Wait
 
@@ -29,9 +30,9 @@ class Traceable(NamedTuple):
 class Programs(NamedTuple):
     """The compiled faces of one function. Build once per function and keep."""
 
-    evaluate: Callable[..., Evaluation]
-    values: Callable[..., Array]
-    second_order: Callable[..., tuple[Array, Array, Array]]
+    evaluate: Program
+    values: Program
+    second_order: Program
     gradient_of_one: Callable[..., Any]
     inside: Traceable  # the same as parts of larger programs, which are made with `compiled`
 
@@ -81,9 +82,9 @@ def trace(function: Callable[[Array, Any, Array], Array]) -> Programs:
 
     inside = Traceable(evaluate, values, second_order)
     return Programs(
-        compiled(inside.evaluate),
-        compiled(inside.values),
-        compiled(inside.second_order, static_argnums=3),
+        Program(inside.evaluate),
+        Program(inside.values),
+        Program(inside.second_order, static_argnums=3),
         gradient_of_one,
         inside,
     )
@@ -99,8 +100,8 @@ def _in_turn(function: Callable, points: Array, together: int) -> Any:
 class Traced(Executor):
     """Runs a traced function on this device, `chunk` points at a time."""
 
-    def __init__(self, programs: Programs, chunk: int, most: int):
-        self.programs = programs
+    def __init__(self, programs: Programs, chunk: int, most: int, effort: Effort):
+        self.programs, self.effort = programs, effort
         self.chunk = min(chunk, most)
         self.most = most  # points that memory holds at a time
         self.traced = programs.inside.evaluate
@@ -108,16 +109,16 @@ class Traced(Executor):
 
     def evaluate(self, points, counts, data, free):
         obey_interrupts()
-        return self.programs.evaluate(points, counts, data, free)
+        return self.programs.evaluate(self.effort, points, counts, data, free)
 
     def values(self, points, data, free):
         obey_interrupts()
-        return self.programs.values(points, data, free)
+        return self.programs.values(self.effort, points, data, free)
 
     def second_order(self, point, spread, data, free):
         obey_interrupts()
         batch = min(_HESSIAN_BATCH, len(point), max(self.most // 3, 1))
-        value, gradient, hessian = self._wait(self.programs.second_order(point, data, free, batch))
+        value, gradient, hessian = self._wait(self.programs.second_order(self.effort, point, data, free, batch))
         return float(value), np.asarray(gradient), np.asarray(hessian)
 
     def second_order_cost(self, dim):
@@ -126,7 +127,14 @@ class Traced(Executor):
 
 def bytes_of_a_point(programs: Programs, dim: int, data: Any, free: Array) -> int:
     """At the most, for value and gradient at one point."""
-    return bytes_per_point(programs.gradient_of_one, np.zeros(dim), data, free) + 3 * 8 * dim
+    leaves, structure = jax.tree.flatten((np.zeros(dim), data, free))
+    shapes = tuple(jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves)
+    return _bytes(programs.gradient_of_one, structure, shapes) + 3 * 8 * dim
+
+
+@lru_cache(maxsize=256)
+def _bytes(function: Callable, structure: Any, shapes: tuple[jax.ShapeDtypeStruct, ...]) -> int:
+    return bytes_per_point(function, *jax.tree.unflatten(structure, shapes))
 
 
 def points_that_fit(one: int, memory: float) -> int:

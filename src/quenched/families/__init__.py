@@ -9,6 +9,7 @@ from quenched.families.member import LOG_TWO_PI, Groups, Member, ask
 from quenched.families.precision import cholesky_or_nan, factor_of_inverse, natural_units, positive_definite
 from quenched.families.registry import families, member_kinds
 from quenched.families.roles import Role, roles
+from quenched.families.triangle import solve_lower
 from quenched.families.warped import Warped, WarpedGaussian
 
 __all__ = [
@@ -36,5 +37,6 @@ __all__ = [
     "positive_definite",
     "read_member",
     "roles",
+    "solve_lower",
     "write_member",
 ]

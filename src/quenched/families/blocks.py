@@ -3,15 +3,15 @@
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from quenched.arrays import Array
+from quenched.arrays import Array, namespace
 from quenched.families.full import FullGaussian, from_scale, uncorrelated
 from quenched.families.gaussian import Family, Gaussian, with_equal_axes
 from quenched.families.precision import factor_of_inverse
+from quenched.frozen import static
 
 Places = tuple[tuple[int, ...], ...]
 
@@ -24,7 +24,7 @@ class BlocksGaussian(Gaussian):
     """
 
     stacks: tuple[FullGaussian, ...]
-    places: tuple[Places, ...] = eqx.field(static=True)
+    places: tuple[Places, ...] = static()
 
     @property
     def mean(self) -> Array:  # pyright: ignore
@@ -48,15 +48,15 @@ class BlocksGaussian(Gaussian):
 
     def _gather(self, array: Array) -> list[Array]:
         """Cut the last axis into one (block, ..., size) array per stack."""
-        return [jnp.moveaxis(array[..., np.array(places)], -2, 0) for places in self.places]
+        return [namespace(array).moveaxis(array[..., np.array(places)], -2, 0) for places in self.places]
 
     def _scatter(self, pieces: list[Array]) -> Array:
         """Put (block, ..., size) arrays back together along the last axis."""
-        return self._in_order([jnp.moveaxis(piece, 0, -2) for piece in pieces])
+        return self._in_order([namespace(piece).moveaxis(piece, 0, -2) for piece in pieces])
 
     def _in_order(self, pieces: list[Array]) -> Array:
         """The same of (..., block, size) arrays."""
-        xp = np if isinstance(pieces[0], np.ndarray) else jnp
+        xp = namespace(pieces[0])
         flat = [xp.reshape(piece, (*piece.shape[:-2], piece.shape[-2] * piece.shape[-1])) for piece in pieces]
         joined = xp.concatenate(flat, axis=-1)
         order = np.concatenate([np.array(places).ravel() for places in self.places])
@@ -83,10 +83,7 @@ class BlocksGaussian(Gaussian):
         return self._scatter(pieces).reshape(points.shape)
 
     def compose(self, inner):
-        stacks = tuple(
-            jax.vmap(lambda a, b: a.compose(b))(outer, other)
-            for outer, other in zip(self.stacks, inner.stacks, strict=True)
-        )
+        stacks = tuple(outer.compose(other) for outer, other in zip(self.stacks, inner.stacks, strict=True))
         return BlocksGaussian(stacks=stacks, places=self.places)  # pyright: ignore
 
     def shifted(self, shift):
@@ -113,13 +110,14 @@ class Blocks(Family):
         parameter pytree. `Blocks([m] * k)` suits a (k, m) array of weights with one block per row.
     """
 
-    sizes: tuple[int, ...] | None = eqx.field(static=True)
+    sizes: Sequence[int] | None = None
     affine: ClassVar[bool] = True
 
-    def __init__(self, sizes: Sequence[int] | None = None):
+    def __post_init__(self):
+        sizes = self.sizes
         if sizes is not None and (not len(sizes) or any(int(size) != size or size < 1 for size in sizes)):
             raise ValueError(f"Blocks(sizes={sizes!r}): give positive whole numbers, one per block.")
-        self.sizes = None if sizes is None else tuple(int(size) for size in sizes)
+        object.__setattr__(self, "sizes", None if sizes is None else tuple(int(size) for size in sizes))
 
     @property
     def name(self) -> str:

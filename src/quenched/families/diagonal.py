@@ -5,7 +5,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 import numpy as np
 
-from quenched.arrays import Array
+from quenched.arrays import Array, namespace
 from quenched.families.gaussian import Family, Gaussian, with_equal_axes
 from quenched.families.precision import natural_units
 from quenched.families.roles import location, spread
@@ -30,13 +30,14 @@ class DiagonalGaussian(Gaussian):
         return Diagonal()
 
     def transform(self, draws):
-        return self.mean + jnp.exp(self.log_sd) * draws
+        return self.mean + namespace(self.log_sd).exp(self.log_sd) * draws
 
     def standardise(self, points):
         return (points - self.mean) * jnp.exp(-self.log_sd)
 
     def compose(self, inner):
-        return DiagonalGaussian(self.mean + jnp.exp(self.log_sd) * inner.mean, self.log_sd + inner.log_sd)
+        sd = namespace(self.log_sd).exp(self.log_sd)
+        return DiagonalGaussian(self.mean + sd * inner.mean, self.log_sd + inner.log_sd)
 
     def shifted(self, shift):
         return DiagonalGaussian(self.mean + shift, self.log_sd)

@@ -2,15 +2,13 @@
 
 from typing import ClassVar
 
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve_triangular
 
-from quenched.arrays import Array
+from quenched.arrays import Array, namespace
 from quenched.families.gaussian import Family, Gaussian, with_equal_axes
 from quenched.families.precision import factor_of_inverse
 from quenched.families.roles import correlation, location, spread
-from quenched.families.triangle import pack, packed_size, unpack
+from quenched.families.triangle import pack, packed_size, solve_lower, unpack
 
 
 class FullGaussian(Gaussian):
@@ -29,7 +27,8 @@ class FullGaussian(Gaussian):
 
     @property
     def scale(self) -> Array:
-        return unpack(self.lower, self.dim) + jnp.diag(jnp.exp(self.log_diagonal))
+        xp = namespace(self.lower)
+        return unpack(self.lower, self.dim) + xp.exp(self.log_diagonal)[..., None] * xp.eye(self.dim)
 
     @property
     def family(self):
@@ -39,21 +38,21 @@ class FullGaussian(Gaussian):
         return self.mean + draws @ self.scale.T
 
     def standardise(self, points):
-        return solve_triangular(self.scale, (points - self.mean).T, lower=True).T
+        return solve_lower(self.scale, (points - self.mean).T).T
 
     def compose(self, inner):
         scale = self.scale
-        lower = pack(scale @ inner.scale)
-        return FullGaussian(self.mean + scale @ inner.mean, self.log_diagonal + inner.log_diagonal, lower)
+        mean = self.mean + (scale @ inner.mean[..., None])[..., 0]
+        return FullGaussian(mean, self.log_diagonal + inner.log_diagonal, pack(scale @ inner.scale))
 
     def shifted(self, shift):
         return FullGaussian(self.mean + shift, self.log_diagonal, self.lower)
 
     def log_determinant(self):
-        return jnp.sum(self.log_diagonal)
+        return self.log_diagonal.sum(axis=-1)
 
     def variance(self):
-        return jnp.sum(self.scale**2, axis=-1)
+        return (self.scale**2).sum(axis=-1)
 
 
 def from_scale(mean: np.ndarray, scale: np.ndarray) -> FullGaussian:

@@ -7,12 +7,12 @@ A Gaussian is an affine map z -> mean + scale z of standard-normal draws. The ma
 from abc import abstractmethod
 from typing import ClassVar, Self
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
 from quenched.families.member import Groups, Member
+from quenched.frozen import Frozen
 
 
 class Gaussian(Member):
@@ -31,14 +31,14 @@ class Gaussian(Member):
         return jnp.broadcast_to(self.log_determinant(), draws.shape[:-1])
 
 
-class Family(eqx.Module):
+class Family(Frozen):
     """A kind of posterior: makes members and says which coordinates it couples. `affine` is that of its members.
 
     Members are made on the host, in NumPy, with nothing to compile. Means, precisions and scales may have leading axes;
     then those of every array of the member are the same.
     """
 
-    affine: eqx.AbstractClassVar[bool]
+    affine: ClassVar[bool]
 
     @property
     @abstractmethod

@@ -6,21 +6,21 @@ family, whose numbers begin at zero. Zero stands for the identity map.
 
 from abc import abstractmethod
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
 from quenched.compiling import small_program
+from quenched.frozen import Tree
 
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
 Groups = tuple[tuple[int, ...], ...] | None  # disjoint sets of coordinates; None for one set of all
 
 
-class Member(eqx.Module):
+class Member(Tree):
     """A posterior q with numbers, on the real line: the density of `transform(z)` for standard-normal z.
 
     `scale` is the lower-triangular factor of the covariance. Whether `transform` is affine, and so known by mean and
@@ -28,8 +28,9 @@ class Member(eqx.Module):
     and made of tuples, numbers and words, so that it can be written to a file.
     """
 
-    mean: eqx.AbstractVar[Array]
-    affine: eqx.AbstractClassVar[bool]
+    affine: ClassVar[bool]
+    if TYPE_CHECKING:
+        mean: Array
 
     @property
     def dim(self) -> int:

@@ -4,9 +4,9 @@ from contextlib import suppress
 
 import jax.numpy as jnp
 import numpy as np
-import scipy.linalg
 
 from quenched.arrays import Array
+from quenched.families.triangle import solve_lower
 
 
 def positive_definite(precision: np.ndarray, *, floor: float = 1e-10) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -70,7 +70,7 @@ def factor_of_inverse(precision: np.ndarray) -> np.ndarray:
 
 def _inverse_of_upper(upper: np.ndarray) -> np.ndarray:
     if upper.ndim == 2:
-        return scipy.linalg.solve_triangular(upper, np.eye(len(upper)), lower=False, check_finite=False)
+        return solve_lower(upper.T, np.eye(len(upper)), transposed=True)
     return np.linalg.inv(upper)  # elimination finds nothing to do below the diagonal, and does it for a whole stack
 
 

@@ -1,12 +1,14 @@
 """What every number of a member is for. Whoever starts, raises or judges a fit asks for this, never for a field by name."""
 
+from dataclasses import field
 from enum import IntEnum
 from functools import partial
 from typing import Any, cast
 
-import equinox as eqx
 import jax
 import numpy as np
+
+from quenched.frozen import Tree
 
 
 class Role(IntEnum):
@@ -19,19 +21,19 @@ class Role(IntEnum):
 
 
 # A member declares its arrays by these: `mean: Array = location()`.
-location = partial(eqx.field, metadata={"role": Role.LOCATION})
-spread = partial(eqx.field, metadata={"role": Role.SPREAD})
-correlation = partial(eqx.field, metadata={"role": Role.CORRELATION})
-shape = partial(eqx.field, metadata={"role": Role.SHAPE})
+location = partial(field, metadata={"role": Role.LOCATION})
+spread = partial(field, metadata={"role": Role.SPREAD})
+correlation = partial(field, metadata={"role": Role.CORRELATION})
+shape = partial(field, metadata={"role": Role.SHAPE})
 
 
-def roles(member: eqx.Module) -> np.ndarray:
+def roles(member: Tree) -> np.ndarray:
     """The role of every number, in the order of `jax.flatten_util.ravel_pytree(member)`."""
     leaves = jax.tree_util.tree_leaves_with_path(member)
     return np.concatenate([np.full(leaf.size, _role(member, path), np.int8) for path, leaf in leaves])
 
 
-def _role(member: eqx.Module, path: tuple[Any, ...]) -> Role:
+def _role(member: Tree, path: tuple[Any, ...]) -> Role:
     """What the innermost field on the way to an array says."""
     role, node = None, cast(Any, member)
     for key in path:

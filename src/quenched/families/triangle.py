@@ -6,8 +6,11 @@ places, this costs next to nothing forwards and backwards.
 
 import jax.numpy as jnp
 import numpy as np
+from jax.lax.linalg import triangular_solve
 
-from quenched.arrays import Array
+from quenched.arrays import Array, namespace
+
+_SMALL = 64  # rows of a triangle that NumPy solves as fast as LAPACK's own way
 
 
 def packed_size(dim: int) -> int:
@@ -36,3 +39,18 @@ def pack(matrix: Array) -> Array:
     folded = (above + above[..., ::-1, ::-1]).reshape(*leading, (inner - 1) * inner)
     # The last row, reversed, comes first; the folded rows follow until the triangle is full.
     return xp.concatenate([triangle[..., -1, ::-1], folded], axis=-1)[..., : packed_size(inner + 1)]
+
+
+def solve_lower(lower: Array, right: Array, *, transposed: bool = False) -> Array:
+    """x with lower x = right, or lowerᵀ x = right; `right` is a vector or a matrix.
+
+    On the host a small system is left to NumPy, which is there: importing SciPy takes longer than many fits do.
+    """
+    if namespace(lower) is not np or namespace(right) is not np:
+        columns = right[:, None] if right.ndim == 1 else right
+        return triangular_solve(lower, columns, left_side=True, lower=True, transpose_a=transposed).reshape(right.shape)
+    if len(lower) <= _SMALL:
+        return np.linalg.solve(lower.T if transposed else lower, right)
+    from scipy.linalg import solve_triangular
+
+    return solve_triangular(lower, right, lower=True, trans=int(transposed), check_finite=False)

@@ -15,11 +15,9 @@ so their mean is zero and the entropy is that of the Gaussian N(m, L Lᵀ).
 
 from typing import ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve_triangular
 
 from quenched.arrays import Array
 from quenched.families.bends import met_by_bends, n_bends, n_terms, terms, unpack_bends
@@ -28,7 +26,7 @@ from quenched.families.gaussian import Family
 from quenched.families.member import Member
 from quenched.families.roles import shape
 from quenched.families.stretch import slope_moments, steepness, stretch, stretch_moments, unstretch
-from quenched.families.triangle import packed_size, unpack
+from quenched.families.triangle import packed_size, solve_lower, unpack
 
 _FEW_COORDINATES = 32  # that bend unless told otherwise: the numbers grow with their cube, the draws with their square
 _MOST_COORDINATES = 128  # that can bend
@@ -74,7 +72,7 @@ class WarpedGaussian(Member):
     @jax.jit
     def _draws_behind(self, rows: Array) -> Array:
         """One coordinate after the other, each given those before it."""
-        warped = solve_triangular(self.gaussian.scale, (rows - self.mean).T, lower=True).T
+        warped = solve_lower(self.gaussian.scale, (rows - self.mean).T).T
         rates, bends = unpack(self.spread, self.dim), unpack_bends(self.bends, self.dim)
 
         def next_coordinate(draws, index):
@@ -148,10 +146,10 @@ class Warped(Family):
         coordinates.
     """
 
-    bend: bool | None = eqx.field(static=True, default=None)
+    bend: bool | None = None
     affine: ClassVar[bool] = False
 
-    def __check_init__(self):
+    def __post_init__(self):
         if not (self.bend is None or isinstance(self.bend, bool)):
             raise ValueError(f"Warped(bend={self.bend!r}): give True, False, or None.")
 

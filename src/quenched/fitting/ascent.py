@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from quenched.arrays import Array, choose, namespace
+from quenched.bound import Slope, Totals
+from quenched.coordinates import Coordinates
 from quenched.execute import StuckProgram
 from quenched.families import Member
-from quenched.objective import Coordinates, Objective, Slope, Totals, read
+from quenched.objective import Objective
 from quenched.optimise import LBFGS, Minimiser, State
 from quenched.outcome import Code, Status
 from quenched.targets import Hyper
@@ -235,11 +237,8 @@ def ascend(
     while climb.running:
         trial = climb.whole(climb.state.trial, limits.moves)
         try:
-            if known is None:
-                slope, totals = objective.slope(climb.coordinates, trial, climb.hyper, profile=True)
-                count += 1
-            else:
-                slope, totals = objective.close(climb.coordinates, trial, known, climb.hyper, profile=True), known
+            slope, totals = objective.slope(climb.coordinates, trial, climb.hyper, profile=True, known=known)
+            count += known is None
             slope = Slope(np.asarray(slope.bound), np.asarray(slope.gradient), slope.hyper)
         except KeyboardInterrupt as stop:
             if not climb.state.started:
@@ -259,7 +258,7 @@ def ascend(
 
 
 def _ended(objective: Objective, climb: Climb, moves: Array | None, count: int, broken: np.ndarray) -> Ascent:
-    posterior, free = read(climb.coordinates, climb.whole(climb.state.position, moves))
+    posterior, free = climb.coordinates.read(climb.whole(climb.state.position, moves))
     code = Code(int(climb.code))
     note = gradient_note(objective, broken) if code is Code.NO_ASCENT else ""
     hyper = climb.hyper._replace(free=free)

@@ -12,6 +12,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.bound import Totals
 from quenched.draws import Draws
 from quenched.families import Member
 from quenched.fitting.ascent import Limits
@@ -19,11 +20,10 @@ from quenched.fitting.method import Method
 from quenched.fitting.newton import Expansion, Mode, Search
 from quenched.fitting.progress import Watcher
 from quenched.fitting.rows import rows
-from quenched.objective import Totals
 from quenched.problem import Batch
 from quenched.targets import Hyper
 
-CHECK_BATCH = 256  # check draws at a time
+CHECK_BATCH = 640  # check draws at a time
 Record = Callable[[int, Member, Hyper, float], None]  # told of the end of a round of a problem
 
 

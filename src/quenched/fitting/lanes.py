@@ -15,16 +15,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array, choose
+from quenched.bound import Chunks, cut_up, ratios_in_chunks, slope_in_chunks
+from quenched.coordinates import Coordinates
 from quenched.draws import Draws
 from quenched.execute import Traceable, Wait, obey_interrupts
 from quenched.fitting.ascent import Climb, Climber, Limits
-from quenched.fitting.chunks import Chunks, cut_up, slope_in_chunks
 from quenched.fitting.compiling import lane_program
 from quenched.fitting.drive import CHECK_BATCH, Driver, Entries, Judged, Summit
 from quenched.fitting.method import Joint
 from quenched.fitting.newton import Expansion, Mode, Newton, NewtonMachine, Search
 from quenched.fitting.rows import Widths, choose_rows, put, rows, take
-from quenched.objective import Coordinates, log_q, read
 from quenched.outcome import Code
 from quenched.problem import Rows
 from quenched.targets import Form, Hyper
@@ -79,11 +79,11 @@ class Ascents:
     def turn(self, state: Climb, data, context):
         limits, chunks, noise = context
         vector = state.state.trial
-        slope, _ = slope_in_chunks(self.evaluate, self.form, state.coordinates, vector, state.hyper, data, chunks)
+        slope, _ = slope_in_chunks(self.evaluate, self.form, True, state.coordinates, vector, state.hyper, data, chunks)
         return self.climber.tell(state, slope, limits, noise)
 
     def report(self, state: Climb, context):
-        posterior, free = read(state.coordinates, state.state.position)
+        posterior, free = state.coordinates.read(state.state.position)
         hyper = state.hyper._replace(free=free)
         rise = state.bound - state.first
         return posterior, hyper, state.bound, state.code, rise, state.count, state.count + state.renewals
@@ -322,7 +322,10 @@ class Lanes(Driver):
         return found.reshape(len(entries.index), -1)[:, : len(z)]
 
     def _chunks(self, draws: Draws, entries: Entries) -> Chunks:
-        return cut_up(draws, self.first, self.points_at_a_time, affine=entries.posterior.affine)
+        # Their size stays the same as draws grow.
+        parts = -(-self.first // self.points_at_a_time)
+        size = 2 * -(-self.first // (2 * parts))
+        return cut_up(draws.points, size, mirrored=entries.posterior.affine)
 
     def _drive(self, machines: Machines, context: Any, index: np.ndarray, inputs: Any, doing: str) -> Done:
         def stop(n_ended: int) -> bool:
@@ -370,7 +373,7 @@ def _expand(second_order: Callable, points: Array, data: Rows, hyper: Hyper) -> 
 def _judge(evaluate, form: Form, profile: bool, chunks: Chunks, origin: Coordinates, hyper: Hyper, data: Rows):
     def one(origin, hyper, data):
         vector = jnp.zeros(origin.size)
-        here, totals = slope_in_chunks(evaluate, form, origin, vector, hyper, data.one, chunks, profile)
+        here, totals = slope_in_chunks(evaluate, form, profile, origin, vector, hyper, data.one, chunks)
         finite = jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(totals)]).all()
         return here.bound, here.hyper, finite, 0.5 * here.gradient @ here.gradient
 
@@ -379,13 +382,5 @@ def _judge(evaluate, form: Form, profile: bool, chunks: Chunks, origin: Coordina
 
 @lane_program(static_argnums=(0, 1))
 def _log_ratios(values, form: Form, z: Array, used: Array, posterior: Any, hyper: Hyper, data: Rows) -> Array:
-    def one(posterior, hyper, data):
-        def fill(index, so_far):
-            points = posterior.transform(z[index])
-            log_p = form.offset(hyper) + form.weight(hyper) * values(points, data.one, hyper.free)
-            log_p = log_p + form.log_prior(points, hyper)
-            return so_far.at[index].set(log_p - log_q(posterior, z[index]))
-
-        return jax.lax.fori_loop(0, used, fill, jnp.zeros(z.shape[:2]))
-
+    one = lambda posterior, hyper, data: ratios_in_chunks(values, form, z, used, posterior, hyper, data.one)
     return jax.vmap(one, (0, 0, _EACH))(posterior, hyper, data)

@@ -4,14 +4,15 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-import equinox as eqx
 import jax
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
+from quenched.bound import Totals
+from quenched.coordinates import Coordinates
 from quenched.families import Member, Role, roles
 from quenched.fitting.ascent import FAR_FROM_FLAT, Ascent, Limits, Watch, ascend, gradient_note, raise_bound
-from quenched.objective import Coordinates, Objective, Totals, read
+from quenched.frozen import Frozen
+from quenched.objective import Objective
 from quenched.optimise import LBFGS, Minimiser, ScaledConjugateGradients
 from quenched.outcome import Code
 from quenched.targets import Hyper
@@ -31,7 +32,7 @@ class Base(NamedTuple):
     known: Totals | None = None  # on the draws of the objective
 
 
-class Method(eqx.Module):
+class Method(Frozen):
     """Raises the bound on one set of draws."""
 
     in_lanes: ClassVar[bool] = False  # many problems can be raised side by side, by the machine of `ascend`
@@ -79,7 +80,7 @@ class Joint(Method):
     max_evaluations: int = 1000
     whiten_every: int = 15
 
-    def __check_init__(self):
+    def __post_init__(self):
         _positive(
             self, *["gradient_tolerance"] * (self.gradient_tolerance is not None), "max_evaluations", "whiten_every"
         )
@@ -122,7 +123,7 @@ class Alternating(Method):
     max_rounds: int = 1000
     initial_scale: float | None = 0.1  # pyright: ignore
 
-    def __check_init__(self):
+    def __post_init__(self):
         _positive(
             self, "steps", "tolerance", "max_rounds", *(["initial_scale"] if self.initial_scale is not None else [])
         )
@@ -162,7 +163,7 @@ class Alternating(Method):
 
     def _steps(self, objective: Objective, posterior: Member, hyper: Hyper, moves: np.ndarray, watch: Watch) -> Ascent:
         """A few steps in plain coordinates (m, L), over those that move: the inner loops of Algorithm 1."""
-        whole = np.concatenate([np.asarray(ravel_pytree(posterior)[0]), np.asarray(hyper.free)])
+        whole = np.concatenate([*(np.ravel(leaf) for leaf in jax.tree.leaves(posterior)), np.asarray(hyper.free)])
         plain = Coordinates(jax.tree.map(np.zeros_like, posterior), np.zeros(np.shape(hyper.free)))
         state, count, asked, broken = self.minimiser.init(whole[moves]), 0, None, np.zeros(0, int)
 
@@ -179,7 +180,7 @@ class Alternating(Method):
                 broken = np.flatnonzero(~np.isfinite(totals.of_posterior.mean))
             state, count = raise_bound(self.minimiser, state, bound, gradient[moves]), count + 1
             asked = None if state.stalled else watch(-float(state.value), objective.n)
-        posterior, free = read(plain, at(state.position))
+        posterior, free = plain.read(at(state.position))
         code = Code.CONVERGED if asked is None else Code[asked.name]
         note = gradient_note(objective, broken)
         return Ascent(posterior, hyper._replace(free=free), -float(state.value), code, np.inf, count, note=note)

@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-import scipy.linalg
 
 from quenched.arrays import Array, choose, namespace
-from quenched.families import LOG_TWO_PI, cholesky_or_nan, factor_of_inverse, natural_units
+from quenched.families import LOG_TWO_PI, cholesky_or_nan, factor_of_inverse, natural_units, solve_lower
 from quenched.problem import Problem
 from quenched.targets import Form, Hyper, Moments
 
@@ -258,8 +257,7 @@ def inverse(precision: Array) -> Array:
 
 
 def _solve(factor: Array, right: Array) -> Array:
-    library = scipy.linalg if namespace(factor) is np else jax.scipy.linalg
-    return library.cho_solve((factor, True), right)
+    return solve_lower(factor, solve_lower(factor, right), transposed=True)
 
 
 def _along_eigenvectors(eigen: tuple[Array, Array], spread: Array, gradient: Array, damping: Array) -> Array:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from quenched.bound import Totals
 from quenched.draws import Draws, Purpose, make, stream
 from quenched.families import Diagonal, Family, Member, Role, factor_of_inverse, roles
 from quenched.fitting.ascent import Limits
@@ -18,7 +19,6 @@ from quenched.fitting.blame import blame_draws, blame_start
 from quenched.fitting.drive import Driver, Entries
 from quenched.fitting.newton import Mode, Search
 from quenched.fitting.rows import put, repeated, rows
-from quenched.objective import Totals
 from quenched.targets import Hyper
 
 MAX_HESSIAN_DIM = 1500  # beyond, a dense Hessian costs more than it gives

@@ -8,11 +8,11 @@ import hashlib
 from abc import abstractmethod
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.frozen import Frozen
 
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
@@ -32,7 +32,7 @@ class Moments(NamedTuple):
     second_moment: Array  # E wᵀw
 
 
-class Form(eqx.Module):
+class Form(Frozen):
     """log p(w) = offset + weight * function(w) + log_prior(w)."""
 
     @property
@@ -99,10 +99,10 @@ class ExactKLForm(Form):
     the noise precision multiplies it.
     """
 
-    dim: int = eqx.field(static=True)
-    learn_prior: bool = eqx.field(static=True)
-    n_targets: int | None = eqx.field(static=True, default=None)
-    learn_noise: bool = eqx.field(static=True, default=False)
+    dim: int
+    learn_prior: bool
+    n_targets: int | None = None
+    learn_noise: bool = False
 
     @property
     def learned(self):
@@ -166,7 +166,7 @@ class DensePrior:
 class GaussianPriorForm(Form):
     """mean of log p(Y | w) over the draws − KL(q ‖ N(mean, precision⁻¹)), for a general Gaussian prior."""
 
-    dense: DensePrior = eqx.field(static=True)
+    dense: DensePrior
 
     def weight(self, hyper):
         return 1.0

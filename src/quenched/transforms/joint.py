@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import equinox as eqx
-
 from quenched.transforms.transform import Transform
 
 
@@ -17,7 +15,10 @@ class Foreign(Transform):
     """A map that only the package of the model knows."""
 
     axes: ClassVar[int] = 1
-    on_line: tuple[int, ...] = eqx.field(converter=tuple)  # shape on the real line
+    on_line: tuple[int, ...]  # shape on the real line
+
+    def __post_init__(self):
+        object.__setattr__(self, "on_line", tuple(self.on_line))
 
     def to_natural(self, real):
         raise ValueError(_UNKNOWN)

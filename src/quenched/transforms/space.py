@@ -1,14 +1,15 @@
 """The space of a problem's parameters: names, shapes, and the way to one vector on the real line and back."""
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.frozen import Frozen
 from quenched.numbers import is_list_of_numbers
 from quenched.transforms.joint import Foreign, JointTransform
 from quenched.transforms.transform import Real, Transform, positive
@@ -18,12 +19,12 @@ _AMBIGUOUS = set(".[]'\"")
 Parameters = Any  # any pytree of float arrays
 
 
-class Leaf(eqx.Module):
+class Leaf(Frozen):
     """One array of the parameter pytree."""
 
-    name: str = eqx.field(static=True)
-    shape: tuple[int, ...] = eqx.field(static=True)  # in natural units
-    transform: Transform = eqx.field(static=True)
+    name: str
+    shape: tuple[int, ...]  # in natural units
+    transform: Transform
 
     @property
     def real_shape(self) -> tuple[int, ...]:
@@ -35,23 +36,23 @@ class Leaf(eqx.Module):
             yield self.name + (f"[{','.join(map(str, index))}]" if index else ""), index
 
 
-class Space(eqx.Module):
+class Space(Frozen):
     """Everything static about the parameters; hashable, so that it can key a compiled program."""
 
-    structure: Any = eqx.field(static=True)  # PyTreeDef
-    leaves: tuple[Leaf, ...] = eqx.field(static=True)
-    joint: JointTransform | None = eqx.field(static=True, default=None)  # where another package maps them all
+    structure: Any  # PyTreeDef
+    leaves: tuple[Leaf, ...]
+    joint: JointTransform | None = None  # where another package maps them all
 
-    @property
+    @cached_property
     def dim(self) -> int:
         return sum(int(np.prod(leaf.real_shape)) for leaf in self.leaves)
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Coordinates of each leaf on the real line."""
         return tuple(int(np.prod(leaf.real_shape)) for leaf in self.leaves)
 
-    @property
+    @cached_property
     def constrained(self) -> bool:
         return any(not isinstance(leaf.transform, Real) for leaf in self.leaves)
 

@@ -9,17 +9,17 @@ import math
 from abc import abstractmethod
 from typing import Any, ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.frozen import Frozen
 
 Bound = float | tuple  # a number, or an array as nested tuples: transforms are hashed
 
 
-class Transform(eqx.Module):
+class Transform(Frozen):
     """One constraint. A simplex has one coordinate less on the real line: see `real_shape`.
 
     `axes` is the number of last axes whose entries depend on each other. With none, every number goes its own way, and
@@ -88,7 +88,10 @@ class Positive(Transform):
 class Above(Transform):
     """x > lower, by the exponential."""
 
-    lower: Bound = eqx.field(converter=lambda value: _bound("above", value))
+    lower: Bound
+
+    def __post_init__(self):
+        object.__setattr__(self, "lower", _bound("above", self.lower))
 
     def to_natural(self, real):
         return jnp.asarray(self.lower, real.dtype) + jnp.exp(real)
@@ -112,7 +115,10 @@ class Above(Transform):
 class Below(Transform):
     """x < upper, by minus the exponential of minus the coordinate."""
 
-    upper: Bound = eqx.field(converter=lambda value: _bound("below", value))
+    upper: Bound
+
+    def __post_init__(self):
+        object.__setattr__(self, "upper", _bound("below", self.upper))
 
     def to_natural(self, real):
         return jnp.asarray(self.upper, real.dtype) - jnp.exp(-real)
@@ -163,10 +169,12 @@ def _with_bounds(name: str, bound: Bound, shape: tuple[int, ...]) -> tuple[int, 
 class Interval(Transform):
     """lower < x < upper, by the logistic function."""
 
-    lower: float = eqx.field(converter=float)
-    upper: float = eqx.field(converter=float)
+    lower: float
+    upper: float
 
-    def __check_init__(self):
+    def __post_init__(self):
+        for name in ("lower", "upper"):
+            object.__setattr__(self, name, float(getattr(self, name)))
         if not -math.inf < self.lower < self.upper < math.inf:
             raise ValueError(
                 f"interval({self.lower}, {self.upper}): both ends must be finite, the lower below the upper; "
