@@ -1,7 +1,6 @@
 """Bayesian inference with frozen draws: the best Gaussian posterior, a bound on the log evidence, and a verdict."""
 
-from importlib import import_module
-from importlib.util import find_spec
+import importlib.util
 
 import lazy_loader
 
@@ -11,8 +10,8 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str):
-    if name in __all__ or name.startswith("_") or find_spec(f"{__name__}.{name}") is None:
+    if name in __all__ or name.startswith("_") or importlib.util.find_spec(f"{__name__}.{name}") is None:
         globals()[name] = _public(name)
     else:
-        import_module(f"{__name__}.{name}")  # a room, such as `quenched.models`
+        importlib.import_module(f"{__name__}.{name}")  # a room, such as `quenched.models`
     return globals()[name]

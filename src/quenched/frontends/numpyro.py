@@ -1,3 +1,4 @@
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 """NumPyro models. The log density, the supports and the deterministics are NumPyro's own (`initialize_model`)."""
 
 import inspect

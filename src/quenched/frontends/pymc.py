@@ -1,3 +1,4 @@
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 """PyMC models, and Bambi's, which are PyMC models: through PyMC's own JAX graph."""
 
 import logging
