@@ -4,7 +4,7 @@ from .draws import Draws, antithetic, iid, matched, sobol
 from .execute import keep_programs
 from .families import Blocks, Warped
 from .fitting import Alternating, Joint, assess, fit, fit_many
-from .frontends import from_numpyro, from_pymc
+from .frontends import from_numpyro, from_pymc, from_stan, from_torch
 from .outcome import Status
 from .result import Fit, FitError
 from .results import Fits
@@ -50,6 +50,8 @@ __all__ = [
     "fit_many",
     "from_numpyro",
     "from_pymc",
+    "from_stan",
+    "from_torch",
     "from_value",
     "from_value_and_grad",
     "iid",

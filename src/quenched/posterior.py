@@ -83,16 +83,9 @@ class Posterior:
 def to_natural(space: Space, vectors: np.ndarray) -> Parameters:
     """Rows on the real line to a pytree in natural units with a leading axis."""
     if space.joint is not None and space.joint.on_host:
-        return space.joint.to_natural(rows_unraveled(space, vectors))
+        return space.joint.to_natural(space.unravel_rows(vectors))
     with jax.enable_x64(True):
         return jax.tree.map(np.asarray, _all_to_natural(space, vectors))
-
-
-def rows_unraveled(space: Space, vectors: np.ndarray) -> Parameters:
-    """Rows on the real line cut into the pytree, with their leading axis, and not transformed."""
-    pieces = np.split(vectors, np.cumsum(space.sizes)[:-1], axis=1)
-    shaped = [piece.reshape(-1, *leaf.real_shape) for piece, leaf in zip(pieces, space.leaves, strict=True)]
-    return jax.tree.unflatten(space.structure, shaped)
 
 
 @partial(jax.jit, static_argnums=0)

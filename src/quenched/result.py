@@ -11,7 +11,7 @@ import numpy as np
 from quenched.draws import Draws, Purpose, check_draws, generator
 from quenched.numbers import whole_number
 from quenched.outcome import History, Optimum, Status
-from quenched.posterior import Derived, Posterior, derived, natural_moments, rows_unraveled, to_natural
+from quenched.posterior import Derived, Posterior, derived, natural_moments, to_natural
 from quenched.problem import Problem
 from quenched.targets import Hyper, Model
 from quenched.transforms import Parameters, Space
@@ -252,7 +252,7 @@ class Fit(Weighed):
         """Rows on the real line as `sample` gives them; the seed is for what the model itself draws at random."""
         if self.model is None or self.model.values is None:
             return to_natural(self.space, vectors)
-        return self.model.values(rows_unraveled(self.space, vectors), seed)
+        return self.model.values(self.space.unravel_rows(vectors), seed)
 
     def predict(self, n: int = 1000, seed: int = 0) -> dict[str, np.ndarray]:
         """Replicated data under the posterior: arrays by name with a leading axis of length n.

@@ -17,6 +17,7 @@ from quenched.result import Fit
 from quenched.results import Fits
 from quenched.summary import quantiles_of
 from quenched.transforms import Leaf, Space, leaf_names, read_transform, write_transform
+from quenched.trust import Departure
 
 _FORMAT = 5
 _ROWS = (*("bound", "check_bound", "check_error", "n_draws", "n_evaluations", "n_objective_evaluations", "rounds"),)
@@ -52,20 +53,24 @@ def save(fit: Fit | Fits, path: str | Path) -> Path:
 
 
 def _write_natural(fit: Fit | Fits, arrays: dict[str, np.ndarray]) -> Any:
-    """What only the model could work out again: moments and quantiles of parameters whose map we do not know."""
+    """What only the model could work out again, of parameters whose map we do not know: all that is shown of them."""
     if fit.space.joint is None:
         return None
-    quantiles = quantiles_of(fit) if isinstance(fit, Fit) else {}
-    return _write_arrays([fit.mean, fit.sd, quantiles], "natural", arrays)
+    known: dict[str, Any] = {"moments": _write_arrays([fit.mean, fit.sd], "moments", arrays)}
+    if isinstance(fit, Fit):
+        known["quantiles"] = _write_arrays(quantiles_of(fit), "quantiles", arrays)
+        known["departures"] = [list(one) for one in fit.departures]
+    return known
 
 
 def _read_natural(fit: Fit | Fits, text: Any, arrays: dict[str, np.ndarray]) -> None:
     if text is None:
         return
-    mean, sd, quantiles = _read_arrays(text, arrays)
-    fit.__dict__["_natural_moments"] = (mean, sd)
+    kept = fit.__dict__  # what would be worked out when it is asked for
+    kept["_natural_moments"] = tuple(_read_arrays(text["moments"], arrays))
     if isinstance(fit, Fit):
-        fit._kept["quantiles"] = quantiles
+        fit._kept["quantiles"] = _read_arrays(text["quantiles"], arrays)
+        kept["departures"] = [Departure(*one) for one in text["departures"]]
 
 
 def _write_one(fit: Fit, arrays: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ DRAWS_MATTER = "draws matter"  # the rule that more draws would mend
 NAN_FURTHER_OUT = "The log density is NaN"  # how a remark on it begins
 _SHIFT, _RATIO = 0.1, 0.15  # of a mean in sds, and of an sd relative to itself, that weights may change
 _FEW_RATIOS = 100  # with fewer nothing can be said of a tail
+_CONSTANT = 1e-12  # spread of a number that does not vary
 _BULK = 0.8  # of the samples that the weights must keep where only the tails differ
 _VARIATION = 0.08  # of the mass, by which target and posterior may differ where only the tails do
 MEAN_DRIFT, SD_DRIFT = 0.05, 0.1  # in sds, and relative: what other draws may change where they suffice
@@ -142,7 +143,10 @@ def departures(space: Space, mean: Parameters, sd: Parameters, found: Reweighted
     flat = lambda tree: np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(tree)])
     spread = np.maximum(flat(sd), np.finfo(float).tiny)
     own_mean, own_sd, mean_error, sd_error = (flat(tree) for tree in found)
-    shift, ratio = (own_mean - flat(mean)) / spread, own_sd / spread
+    varies = spread > _CONSTANT * np.maximum(np.abs(flat(mean)), 1.0)  # not the corner of a correlation matrix
+    shift, ratio = (
+        np.where(varies, x, y) for x, y in (((own_mean - flat(mean)) / spread, 0.0), (own_sd / spread, 1.0))
+    )
     sure = clearly(len(spread))
     by_mean = (np.abs(shift) > _SHIFT) & (np.abs(shift) - _SHIFT > 0.5 * sure * mean_error / spread)
     by_mean &= np.abs(shift) > sure * mean_error / spread

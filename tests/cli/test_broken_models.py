@@ -76,7 +76,7 @@ def test_a_broken_model(kind, run, write, tmp_path):
     [
         (["missing.py"], "missing.py: there is no such file"),
         (["."], ". is a folder"),
-        (["notes.txt"], "notes.txt is not a Python file"),
+        (["notes.txt"], "notes.txt is neither a Python file nor a Stan program"),
         (["model.py:nothing"], "model.py defines no `nothing` (it has log_density;"),
         (["model.py", "--draws", "3"], "the smallest number that works is 4"),
         (["model.py", "--draws", "many"], "argument --draws: invalid int value: 'many'"),

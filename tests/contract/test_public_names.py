@@ -32,6 +32,8 @@ CONTRACT = {
     "fit_many",
     "from_numpyro",
     "from_pymc",
+    "from_stan",
+    "from_torch",
     "from_value",
     "from_value_and_grad",
     "iid",

@@ -18,13 +18,15 @@ Fit the log density that a Python file defines. The file gives
   log_density(parameters[, data])   in JAX, in natural units, up to a constant
   start                             an array or a pytree of arrays: where to begin
 
-and may give `transforms`, `data` and `hyper`. The result is saved as OUT/MODEL.npz (read it with quenched.load) and
+and may give `transforms`, `data` and `hyper`; or it gives `model`, a model of NumPyro, PyMC or Bambi. A NumPyro model takes
+its arguments from the file by name, or from --data. A Stan program (MODEL.stan) takes its data from --data. The result is saved as OUT/MODEL.npz (read it with quenched.load) and
 described in OUT/MODEL.html."""
 
 _EPILOG = """\
 exit code: 0 converged, 1 not converged or not finite somewhere (what was reached is saved), 2 misuse, 130 interrupted
 
-example: quenched fit examples/eight_schools.py --family diagonal --out out"""
+example: quenched fit examples/eight_schools.py --family diagonal --out out
+         quenched fit model.stan --data data.json"""
 
 
 def add_parser(commands: Any) -> None:
@@ -36,7 +38,17 @@ def add_parser(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("model", metavar="MODEL.py[:name]", help="the file, and what in it to fit if not log_density")
+    add(
+        "model",
+        metavar="MODEL.py[:name] | MODEL.stan",
+        help="the file, and what in it to fit if not log_density, or model of NumPyro or PyMC",
+    )
+    add(
+        "--data",
+        type=Path,
+        metavar="DATA.json",
+        help="data by name, for a Stan program or instead of those in the file",
+    )
     add(
         "--family",
         choices=("auto", "full", "diagonal", "blocks", "warped"),
@@ -66,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     from quenched.execute import interrupts_held, obey_interrupts
 
     with interrupts_held():  # the file may well compile something
-        file = read_model_file(options.model)
+        file = read_model_file(options.model, options.data)
         obey_interrupts()
     result_path = options.out / f"{file.label}.npz"
     _make_folder(options.out)

@@ -2,14 +2,17 @@
 
 import importlib.util
 import inspect
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from quenched.cli.misuse import Misuse, blame
-from quenched.targets import Model, Target
+from quenched.targets import Model, Target, package_of
 
 _EXAMPLES = {
     "log_density": "def log_density(parameters):\n        return -0.5 * jnp.sum(parameters**2)",
@@ -28,11 +31,14 @@ class ModelFile(NamedTuple):
     @property
     def label(self) -> str:
         """Of the files a fit writes."""
-        return self.path.stem if self.model.name == "log_density" else f"{self.path.stem}-{self.model.name}"
+        plain = self.model.name in ("log_density", "model")
+        return self.path.stem if plain else f"{self.path.stem}-{self.model.name}"
 
 
-def read_model_file(reference: str) -> ModelFile:
-    """Run the file named by `MODEL.py` or `MODEL.py:name` and collect what it defines.
+def read_model_file(reference: str, data: Path | None = None) -> ModelFile:
+    """Run the file named by `MODEL.py` or `MODEL.py:name` and collect what it defines; or compile `MODEL.stan`.
+
+    `data` is a JSON file whose entries take the place of the data in the file.
 
     Raises
     ------
@@ -40,13 +46,19 @@ def read_model_file(reference: str) -> ModelFile:
         When the file is missing, fails, or lacks something.
     """
     path, name = _split(reference)
-    module = _run(path)
+    if path.suffix == ".stan":
+        return ModelFile(path, _of_stan(path, data))
+    module, given = _run(path), _read_json(data)
+    name = name or ("model" if hasattr(module, "model") and not hasattr(module, "log_density") else "log_density")
+    if package_of(getattr(module, name, None)) is not None or isinstance(getattr(module, name, None), Model):
+        return ModelFile(path, _of_another_package(module, name, path, given))
     if not hasattr(module, name):
         example = f" {_add('log_density')}" if name == "log_density" else ""
         raise Misuse(f"{path} defines no `{name}`{_others(module, path)}.{example}")
     if not hasattr(module, "start"):
         raise Misuse(f"{path} defines no `start`, where the fit begins. {_add('start')}")
     optional: dict[str, Any] = {key: getattr(module, key, None) for key in ("transforms", "data", "hyper")}
+    optional["data"] = optional["data"] if given is None else given
     try:
         model = Model(getattr(module, name), module.start, name=name, **optional)
     except ValueError as error:
@@ -58,15 +70,62 @@ def _add(missing: str) -> str:
     return f"Add it, for example:\n\n    {_EXAMPLES[missing]}"
 
 
-def _split(reference: str) -> tuple[Path, str]:
+def _of_stan(path: Path, data: Path | None) -> Model:
+    from quenched.frontends import from_stan_file
+
+    try:
+        return from_stan_file(path, _read_json(data))
+    except (ImportError, ValueError, RuntimeError) as error:  # the compiler's own words, too
+        raise Misuse(f"{path}: {error}") from error
+
+
+def _of_another_package(module: ModuleType, name: str, path: Path, data: Any) -> Model:
+    """A model of NumPyro, PyMC, Stan or PyTorch; a NumPyro model takes its arguments from `data`, or from the file by name."""
+    from quenched import frontends
+
+    value, package = getattr(module, name), package_of(getattr(module, name))
+    if isinstance(value, Model):
+        return replace(value, name=name)
+    readers = {"pymc": frontends.from_pymc, "bambi": frontends.from_pymc, "torch": frontends.from_torch}
+    try:
+        if package == "numpyro":
+            return replace(frontends.from_numpyro(value, **_arguments(module, value, data)), name=name)
+        return replace(readers.get(str(package), frontends.from_stan)(value), name=name)
+    except (ImportError, ValueError) as error:
+        raise Misuse(f"{path}: {error}") from error
+
+
+def _arguments(module: ModuleType, model: Any, data: Any) -> dict[str, Any]:
+    own = getattr(module, "data", None)
+    known = {**vars(module), **(own if isinstance(own, dict) else {}), **(data or {})}
+    return {name: known[name] for name in inspect.signature(model).parameters if name in known}
+
+
+def _read_json(path: Path | None) -> Any:
+    """A mapping of names to numbers, and to arrays for lists."""
+    if path is None:
+        return None
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise Misuse(f"--data {path}: cannot be read as JSON ({error}).") from error
+    if not isinstance(found, dict):
+        raise Misuse(f'--data {path}: must hold names and values, {{"x": [1.0, 2.0], ...}}.')
+    return {name: np.asarray(value) if isinstance(value, list) else value for name, value in found.items()}
+
+
+def _split(reference: str) -> tuple[Path, str | None]:
     before, colon, after = reference.rpartition(":")
-    path, name = (Path(before), after) if colon and after.isidentifier() else (Path(reference), "log_density")
+    path, name = (Path(before), after) if colon and after.isidentifier() else (Path(reference), None)
     if path.is_dir():
         raise Misuse(f"{path} is a folder; name a Python file in it.")
     if not path.exists():
         raise Misuse(f"{path}: there is no such file.")
-    if path.suffix != ".py":
-        raise Misuse(f"{path} is not a Python file; a model is a .py file that defines log_density and start.")
+    if path.suffix not in (".py", ".stan"):
+        raise Misuse(
+            f"{path} is neither a Python file nor a Stan program; a model is a .py file that defines log_density and start, "
+            "or a model of NumPyro or PyMC, or a .stan file."
+        )
     return path, name
 
 

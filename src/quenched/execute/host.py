@@ -23,6 +23,7 @@ class HostFunction:
         [np.ndarray, Any, Any], tuple[float, np.ndarray]
     ]  # value and gradient, of (vector, parameters, answer)
     gives_gradient: bool = True
+    batched: bool = False  # all three take many vectors at a time, as rows
 
 
 class Calls(ABC):
@@ -102,6 +103,10 @@ class Host(Executor):
     def at(self, rows: np.ndarray, data: Any) -> tuple[np.ndarray, np.ndarray]:
         """What one call at each of some vectors tells: values, and gradients if the function gives them."""
         function = self.function
+        if function.batched and len(rows):
+            many = function.natural(rows)
+            (answer,) = self.calls(function.call, [many], data)
+            return function.read(rows, many, answer)  # pyright: ignore
         many = [function.natural(row) for row in rows]
         answers = self.calls(function.call, many, data)
         read = [function.read(*one) for one in zip(rows, many, answers, strict=True)]

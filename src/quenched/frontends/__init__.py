@@ -2,5 +2,7 @@
 
 from quenched.frontends.numpyro import from_numpyro
 from quenched.frontends.pymc import from_pymc
+from quenched.frontends.stan import from_stan, from_stan_file
+from quenched.frontends.torch import from_torch
 
-__all__ = ["from_numpyro", "from_pymc"]
+__all__ = ["from_numpyro", "from_pymc", "from_stan", "from_stan_file", "from_torch"]

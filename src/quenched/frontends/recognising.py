@@ -6,11 +6,10 @@ another parameter is not mistaken for a fixed one. What is recognised is known a
 has exact quantiles.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from quenched.transforms import (
@@ -62,23 +61,24 @@ def _recognised(rows_to_natural: Callable[[Arrays], Arrays], start: Mapping[str,
         ends = [np.full((1, *shape[1:]), end) for end in (-_FAR, _FAR)]
         rows[name] = np.concatenate([probes, *ends])
     natural = {name: np.asarray(value) for name, value in rows_to_natural(rows).items()}
-    known = {}
-    for name in start:
-        found = next((one for one in _candidates(natural[name]) if _agrees(one, rows[name], natural[name])), None)
-        if found is not None:
-            known[name] = found
-    return known
+    found = {name: _one(rows[name], natural[name]) for name in start}
+    return {name: transform for name, transform in found.items() if transform is not None}
 
 
-def _candidates(natural: np.ndarray) -> Iterator[Transform]:
-    yield real
-    yield positive
-    low, high = _short(natural[-2]), _short(natural[-1])
-    if np.isfinite(low).all():
-        yield above(_scalar(low))
-    if low.size and np.ptp(low) == 0 and np.ptp(high) == 0 and -np.inf < low.flat[0] < high.flat[0] < np.inf:
-        yield interval(float(low.flat[0]), float(high.flat[0]))
-    yield from (ordered, simplex, correlation_cholesky)
+def _one(rows: np.ndarray, natural: np.ndarray) -> Transform | None:
+    """The transform that takes these rows on the real line to these in natural units, if it is one of ours."""
+    if rows.shape == natural.shape:
+        low, high = _scalar(_short(natural[-2])), _scalar(_short(natural[-1]))
+        growing, share = np.exp(rows), 1.0 / (1.0 + np.exp(-rows))
+        if _same(rows, natural):
+            return real
+        if _same(growing, natural):
+            return positive
+        if np.isfinite(low).all() and _same(low + growing, natural):
+            return above(low)
+        if np.ndim(low) == np.ndim(high) == 0 and low < high < np.inf and _same(low + (high - low) * share, natural):
+            return interval(float(low), float(high))
+    return next((one for one in (ordered, simplex, correlation_cholesky) if _agrees(one, rows, natural)), None)
 
 
 def _short(bounds: np.ndarray) -> np.ndarray:
@@ -92,11 +92,15 @@ def _scalar(bounds: np.ndarray) -> Any:
 
 
 def _agrees(transform: Transform, rows: np.ndarray, natural: np.ndarray) -> bool:
-    """At the probes; the ends are for reading off bounds alone."""
     try:
         if transform.real_shape(natural.shape[1:]) != rows.shape[1:]:
             return False
-        own = np.stack([np.asarray(transform.to_natural(jnp.asarray(row))) for row in rows[:_PROBES]])
-    except (ValueError, TypeError):
+    except ValueError:  # of an array that the transform cannot have
         return False
-    return own.shape == natural[:_PROBES].shape and np.allclose(own, natural[:_PROBES], rtol=_SAME, atol=1e-12)
+    own = np.asarray(jax.jit(jax.vmap(transform.to_natural))(rows[:_PROBES]))
+    return own.shape == natural[:_PROBES].shape and _same(own, natural)
+
+
+def _same(own: np.ndarray, natural: np.ndarray) -> bool:
+    """At the probes; the ends are for reading off bounds alone."""
+    return bool(np.allclose(own[:_PROBES], natural[:_PROBES], rtol=_SAME, atol=1e-12))

@@ -3,6 +3,7 @@
 from quenched.targets.captured import fingerprint
 from quenched.targets.explaining import insist_number
 from quenched.targets.form import EntropyForm, ExactKLForm, Form, GaussianPriorForm, Hyper, Moments
+from quenched.targets.mistaken import package_of
 from quenched.targets.model import Model, read_model, read_target
 from quenched.targets.target import (
     Asking,
@@ -57,6 +58,7 @@ __all__ = [
     "insist_number",
     "local_terms",
     "log_density",
+    "package_of",
     "read_model",
     "read_target",
     "regression",

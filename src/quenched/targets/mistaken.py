@@ -22,17 +22,24 @@ def refuse_models_of_others(given: Any) -> None:
     ValueError
         When it is a model of another package.
     """
-    packages = [cls.__module__.partition(".")[0] for cls in type(given).__mro__]
-    package = next((package for package in packages if package in _READERS), None)
-    if package is not None:
-        raise ValueError(
-            f"log_density: is a {type(given).__name__} of {package}, not a log density; fit {_READERS[package]} instead."
-        )
-    if isinstance(given, FunctionType) and _uses_primitives(given):
+    package = package_of(given)
+    if package == "numpyro":
         raise ValueError(
             f"log_density: {given.__name__} is a NumPyro model, not a log density; fit quenched.from_numpyro("
             f"{given.__name__}, ...) instead, with the arguments that the model takes."
         )
+    if package is not None:
+        raise ValueError(
+            f"log_density: is a {type(given).__name__} of {package}, not a log density; fit {_READERS[package]} instead."
+        )
+
+
+def package_of(given: Any) -> str | None:
+    """The package whose model it is; None for what is none of another package."""
+    if isinstance(given, FunctionType):
+        return "numpyro" if _uses_primitives(given) else None
+    packages = [cls.__module__.partition(".")[0] for cls in type(given).__mro__]
+    return next((package for package in packages if package in _READERS), None)
 
 
 def _uses_primitives(function: FunctionType) -> bool:

@@ -83,6 +83,9 @@ def read_model(log_density: Any, start: Any, *, transforms: Any = None, data: An
     given = {"start": start, "transforms": transforms, "data": data, "hyper": hyper}
     if transforms is not None and model.target.on_real_line:
         raise ValueError("transforms: the model brings its own; leave them out.")
+    if model.target.on_real_line and isinstance(start, dict) and set(start) != set(model.start):
+        wrong = sorted(set(start) ^ set(model.start))[0]
+        raise ValueError(f"start: the model has {', '.join(sorted(model.start))}; {wrong} does not match.")
     model = replace(model, **{name: value for name, value in given.items() if value is not None})
     hyper = jax.tree.map(_as_float, read_arrays("hyper", model.hyper))
     return replace(model, data=read_arrays("data", model.data), hyper=hyper)

@@ -45,6 +45,8 @@ class Target:
         Which of the two precisions belong to the result.
     terms
         The structure of a sum of terms; None for a function of which nothing is known.
+    batched
+        A function on the host that takes many parameters in one call.
     on_real_line
         The function takes the parameters on the real line, and is a density there: another package has mapped them.
     up_to_constant
@@ -60,6 +62,7 @@ class Target:
     adds_jacobian: bool = True
     initial_precisions: tuple[float, float] = (1.0, 1.0)
     reports: tuple[str, ...] = ()
+    batched: bool = False
     on_real_line: bool = False
     up_to_constant: bool = False
     terms: Any = field(default=None, repr=False)
@@ -82,13 +85,14 @@ def log_density(function: Callable[..., Any]) -> Target:
     return Target(function)
 
 
-def from_value_and_grad(function: Callable[..., Any]) -> Target:
+def from_value_and_grad(function: Callable[..., Any], *, batched: bool = False) -> Target:
     """A NumPy log density that returns (value, gradient), the gradient shaped like the parameters.
 
-    Called as function(parameters[, data]), with NumPy arrays in natural units, once per draw.
+    Called as function(parameters[, data]), with NumPy arrays in natural units, once per draw; or, if it is `batched`, once
+    for many draws, which are the leading axis of every array of the parameters, of the values and of the gradient.
     """
     _insist_callable("fun", function, "fun(parameters) -> (value, gradient)")
-    return Target(function, on_host=True)
+    return Target(function, on_host=True, batched=batched)
 
 
 def from_value(function: Callable[..., Any]) -> Target:

@@ -89,6 +89,12 @@ class Space(Frozen):
         """Cut a real-line vector into the pytree without transforming it."""
         return jax.tree.unflatten(self.structure, self._split(vector))
 
+    def unravel_rows(self, vectors: np.ndarray) -> Parameters:
+        """The same of many vectors, with their leading axis."""
+        pieces = np.split(vectors, np.cumsum(self.sizes)[:-1], axis=1)
+        shaped = [piece.reshape(-1, *leaf.real_shape) for piece, leaf in zip(pieces, self.leaves, strict=True)]
+        return jax.tree.unflatten(self.structure, shaped)
+
     def names(self) -> list[str]:
         """A name for every number in natural units: `tau`, `theta[3]`, `w[2,0]`."""
         return [name for leaf in self.leaves for name, _ in leaf.entries(leaf.shape)]

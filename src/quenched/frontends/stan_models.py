@@ -1,0 +1,177 @@
+"""Two packages that run Stan programs, behind one face: BridgeStan and PyStan 3."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quenched.draws import Purpose, stream
+from quenched.frontends.packages import need
+
+
+class StanProgram(ABC):
+    """A Stan program with its data."""
+
+    keeps_constants: bool  # of its densities
+    in_threads: bool  # it may be called from several threads, and lets them run
+    names: list[str]  # of all numbers, `theta.2.1`: parameters, transformed parameters, generated quantities
+    n_parameters: int  # how many of these belong to parameters
+    n_quantities: int  # how many are generated quantities
+    why_no_quantities: str = ""  # if generated quantities cannot be had
+
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """Numbers on the real line."""
+
+    @abstractmethod
+    def density(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
+        """Log density on the real line and its gradient; RuntimeError where the program rejects."""
+
+    @abstractmethod
+    def natural(self, vector: np.ndarray) -> np.ndarray:
+        """The parameters in natural units."""
+
+    @abstractmethod
+    def everything(self, vectors: np.ndarray, seed: int) -> np.ndarray:
+        """All numbers for every row."""
+
+    @abstractmethod
+    def to_real(self, parameters: Mapping[str, np.ndarray], names: list[str]) -> np.ndarray:
+        """The vector of parameters in natural units."""
+
+
+class Bridge(StanProgram):
+    """BridgeStan's `StanModel`, or whatever has its methods."""
+
+    keeps_constants = True
+
+    def __init__(self, model: Any):
+        self.model = model
+        self.names = list(model.param_names(include_tp=True, include_gq=True))
+        self.n_parameters = len(model.param_names())
+        self.n_quantities = len(self.names) - len(model.param_names(include_tp=True))
+        self.in_threads = "STAN_THREADS=true" in str(getattr(model, "model_info", str)())
+
+    @cached_property
+    def dim(self) -> int:  # pyright: ignore
+        return int(self.model.param_unc_num())
+
+    def density(self, vector):
+        value, gradient = self.model.log_density_gradient(vector, propto=False, jacobian=True)
+        return float(value), np.array(gradient)
+
+    def natural(self, vector):
+        return np.array(self.model.param_constrain(vector))
+
+    def everything(self, vectors, seed):
+        random = self.model.new_rng(stream(seed, Purpose.NOISE) % 2**32) if self.n_quantities else None
+        options = {"include_tp": True, "include_gq": True, "rng": random}
+        return np.array([self.model.param_constrain(vector, **options) for vector in vectors])
+
+    def to_real(self, parameters, names):
+        flat = [parameters[name][index] for name, index in map(split, names)]
+        return np.array(self.model.param_unconstrain(np.array(flat, np.float64)))
+
+
+class PyStan(StanProgram):
+    """PyStan 3's `Model`, through the module that it has compiled: its own methods ask a server for every number.
+
+    The module leaves constants out, does not let other threads run, and begins its random numbers anew in every call.
+    """
+
+    keeps_constants, in_threads = False, False
+
+    def __init__(self, model: Any):
+        models = need("httpstan.models", "stan")
+        self.services, self.data = models.import_services_extension_module(model.model_name), dict(model.data)
+        everything = list(model.constrained_param_names)
+        origin = np.zeros(self._dim(model))
+        count = lambda *included: len(self.services.write_array(self.data, origin.tolist(), *included))
+        self.dim_ = len(origin)
+        self.n_parameters, derived = count(False, False), count(True, False)
+        self.n_quantities = len(everything) - derived
+        if self.n_quantities and "_rng(" in model.program_code:
+            self.names, self.n_quantities = everything[:derived], 0
+            self.why_no_quantities = (
+                "PyStan begins its random numbers anew in every call, so that generated quantities would share them all; "
+                "use BridgeStan for these."
+            )
+        else:
+            self.names = everything
+
+    def _dim(self, model: Any) -> int:
+        """PyStan does not say how many numbers there are on the real line; it knows when there are too many."""
+        most = len(model.constrained_param_names)
+        for size in range(most + 1):
+            try:
+                self.services.write_array(self.data, [0.1] * size, False, False)
+            except RuntimeError as error:
+                if "number of parameters does not match" in str(error):
+                    continue
+                raise
+            return size
+        raise ValueError("model: PyStan does not say how many parameters it has on the real line.")
+
+    @property
+    def dim(self) -> int:
+        return self.dim_
+
+    def density(self, vector):
+        numbers = vector.tolist()
+        value = self.services.log_prob(self.data, numbers, True)
+        return float(value), np.array(self.services.log_prob_grad(self.data, numbers, True))
+
+    def natural(self, vector):
+        return np.array(self.services.write_array(self.data, vector.tolist(), False, False))
+
+    def everything(self, vectors, seed):
+        included = (True, bool(self.n_quantities))
+        return np.array([self.services.write_array(self.data, vector.tolist(), *included) for vector in vectors])
+
+    def to_real(self, parameters, names):
+        nested = {name: np.asarray(value).tolist() for name, value in parameters.items()}
+        return np.array(self.services.transform_inits(self.data, nested))
+
+
+def read_program(model: Any) -> StanProgram:
+    """A model of either package.
+
+    Raises
+    ------
+    ValueError
+        When it is of neither.
+    """
+    if all(hasattr(model, name) for name in ("log_density_gradient", "param_unc_num", "param_constrain")):
+        return Bridge(model)
+    if type(model).__module__.partition(".")[0] == "stan" and hasattr(model, "model_name"):
+        return PyStan(model)
+    raise ValueError(
+        f"model={model!r} is a {type(model).__name__}; give a StanModel of BridgeStan, bridgestan.StanModel(file, data), or a "
+        "Model of PyStan 3, stan.build(code, data)."
+    )
+
+
+def split(name: str) -> tuple[str, tuple[int, ...]]:
+    """`theta.2.1` as `theta` and (1, 0)."""
+    base, *index = name.split(".")
+    return base, tuple(int(one) - 1 for one in index)
+
+
+def build(path: Path, data: Mapping[str, Any] | None) -> Any:
+    """The program of a file: by BridgeStan where its sources are there, which keeps constants; by PyStan otherwise."""
+    plain = {name: np.asarray(value).tolist() for name, value in (data or {}).items()}
+    try:
+        from bridgestan import StanModel
+        from bridgestan.compile import get_bridgestan_path
+
+        found = get_bridgestan_path(download=False)
+    except (ImportError, TypeError, ValueError):
+        found = ""
+    if found:
+        return StanModel(str(path), json.dumps(plain))  # pyright: ignore
+    return need("stan", "stan").build(path.read_text(), data=plain)

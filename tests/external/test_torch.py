@@ -1,0 +1,63 @@
+"""Log densities and modules of PyTorch."""
+
+import numpy as np
+import pytest
+
+import quenched as qd
+
+torch = pytest.importorskip("torch")
+
+
+class Line(torch.nn.Module):
+    """A straight line with Gaussian noise: its posterior is known."""
+
+    def __init__(self):
+        super().__init__()
+        self.line = torch.nn.Linear(2, 1)
+
+    def forward(self, data):
+        away = data["y"] - self.line(data["x"])[:, 0]
+        return -0.5 * (away**2).sum() - 0.5 * sum((part**2).sum() for part in self.parameters())
+
+
+def test_a_module_is_fitted_by_its_names():
+    random = np.random.default_rng(0)
+    x = random.standard_normal((30, 2))
+    y = x @ [1.0, -2.0] + 0.5 + random.standard_normal(30)
+    module = Line()
+    before = module.line.weight.detach().clone()
+    model = qd.from_torch(module, data={"x": torch.tensor(x), "y": y})
+    assert model.target.function.together
+    fit = qd.fit(model, progress=False)
+    design = np.column_stack([np.ones(30), x])
+    precision = design.T @ design + np.eye(3)
+    exact = np.linalg.solve(precision, design.T @ y)
+    np.testing.assert_allclose(np.concatenate([fit.mean["line.bias"], fit.mean["line.weight"][0]]), exact, atol=1e-6)
+    np.testing.assert_allclose(fit.covariance, np.linalg.inv(precision), atol=1e-6)
+    assert torch.equal(before, module.line.weight)  # it is copied
+    with pytest.raises(ValueError, match=r"from_torch\(module\)"):
+        qd.fit(module)
+
+
+def test_what_cannot_be_batched_is_evaluated_in_turn():
+    def branches(w):
+        return -0.5 * (w**2).sum() if w.detach()[0].item() < 1e9 else w.sum()
+
+    model = qd.from_torch(branches, torch.ones(3))
+    assert not model.target.function.together
+    np.testing.assert_allclose(qd.fit(model, progress=False).bound, 1.5 * np.log(2 * np.pi), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("given", "start", "says"),
+    [
+        (3, None, "is not callable"),
+        (torch.sum, None, "start: is missing"),
+        (lambda w: w, np.zeros(3), r"shape \(3,\); it must return a tensor with one number"),
+        (lambda w: 1.0, np.zeros(3), "must return a tensor"),
+        (lambda w: (torch.ones(3, 3) @ w).sum(), np.zeros(3), "double precision"),
+    ],
+)
+def test_misuse(given, start, says):
+    with pytest.raises(ValueError, match=says):
+        qd.from_torch(given, start)
