@@ -2,6 +2,7 @@
 # make test    run the tests
 # make test-long      the tests that take minutes: large problems, processes that are killed
 # make test-external  the tests that need other people's packages: NumPyro, PyMC, Stan, PyTorch, ...
+# make docs    build the documentation into site/; make docs-serve shows it
 # make check   formatter, linter, type checker, layers, all tests
 #
 # Each makes .venv and installs what it needs, once per change of pyproject.toml.
@@ -11,7 +12,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-long test-external static check clean
+
+.PHONY: docs docs-serve demo test test-long test-external static check clean
 
 demo: $(VENV)/installed-plots
 	$(BIN)/quenched fit examples/eight_schools.py --out out
@@ -24,6 +26,12 @@ test-long: $(VENV)/installed-test
 
 test-external: $(VENV)/installed-external
 	$(BIN)/python -m pytest -n auto --dist loadfile tests/external
+
+docs: $(VENV)/installed-docs
+	$(BIN)/mkdocs build
+
+docs-serve: $(VENV)/installed-docs
+	$(BIN)/mkdocs serve
 
 static: $(VENV)/installed-check
 	$(BIN)/ruff check

@@ -1,4 +1,4 @@
-"""The README cannot rot: its code runs, and its first example prints what is shown."""
+"""README and guide cannot rot: the code of the guide runs, and the first example prints what is shown."""
 
 import re
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+GUIDE = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "guide.md").read_text(encoding="utf-8"), re.DOTALL)
 
 
 def posterior(text: str) -> list[str]:
@@ -30,14 +31,18 @@ def test_the_first_example_has_ten_lines():
 def test_every_block_runs_after_the_ones_before(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict = {}
-    for block in BLOCKS:
-        exec(compile(block, "README.md", "exec"), names)
+    for block in GUIDE:
+        exec(compile(block, "guide.md", "exec"), names)
     assert (tmp_path / "fit.png").exists()
     assert names["fit"].converged
     assert set(names["curve"].hyper) == {"prior_precision", "noise_precision"}
     assert names["host"].mean == pytest.approx([3.0, 3.0])
     means = [fit.mean["mu"] for fit in names["fits"]]
     assert means[1] > means[0]
+
+
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= 120
 
 
 @pytest.mark.parametrize("name", re.findall(r"`?((?:examples/\w+\.py)|(?:[A-Z]+\.(?:md|cff)))\b", README))

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import quenched as qd
-from quenched.execute import Traced
+from quenched import objective
+from quenched.bound import Chunks
 
 N, DIM = 5000, 3
 
@@ -23,16 +24,17 @@ def data():
 
 @pytest.fixture
 def compiled(monkeypatch):
-    """The compiled program of every evaluation, with what it needs besides its inputs and outputs."""
+    """The size of a chunk in every program of the bound, with what that needs besides its inputs and outputs."""
     programs = []
-    evaluate = Traced.evaluate
+    program = objective._slope
 
-    def noted(self, points, counts, data, free):
-        program = self.programs.evaluate.lower(points, counts, data, free).compile()
-        programs.append((len(points), program.memory_analysis().temp_size_in_bytes))
-        return evaluate(self, points, counts, data, free)
+    def noted(effort, *inputs):
+        compiled = program._compiled(effort).lower(*inputs).compile()
+        chunks = next(one for one in inputs if isinstance(one, Chunks))
+        programs.append((chunks.counts.shape[1], compiled.memory_analysis().temp_size_in_bytes))
+        return program(effort, *inputs)
 
-    monkeypatch.setattr(Traced, "evaluate", noted)
+    monkeypatch.setattr(objective, "_slope", noted)
     return programs
 
 

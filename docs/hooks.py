@@ -1,0 +1,66 @@
+"""What the pages take from elsewhere, when they are built: the README, the changelog, and tables of the code itself."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def on_page_markdown(markdown: str, page, **_) -> str:
+    """Replace `<!-- name -->` by what the function of that name gives."""
+    return re.sub(r"<!-- (\w+) -->", lambda found: PARTS[found[1]](), markdown)
+
+
+def readme() -> str:
+    """With its links as they are from here."""
+    return (ROOT / "README.md").read_text(encoding="utf-8").replace("(docs/", "(")
+
+
+def changelog() -> str:
+    return (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def rules() -> str:
+    """Every rule by which an answer is judged, in the order in which they are tried."""
+    from quenched.trust import RULES
+
+    rows = [f"| {rule.trust.words} | {rule.name} | {REMEDIES[rule.name]} |" for rule in RULES]
+    return "\n".join(["| the verdict begins with | because of | what to do |", "|---|---|---|", *rows])
+
+
+def statuses() -> str:
+    """Every status of a fit."""
+    from quenched import Status
+
+    rows = [f"| `{status.value}` | {status.message} |" for status in Status]
+    return "\n".join(["| `fit.status` | it says |", "|---|---|", *rows])
+
+
+def reference() -> str:
+    """Every public name."""
+    import quenched
+
+    names = sorted(quenched.__all__, key=lambda name: (name[0].isupper(), name.lower()))
+    return "\n\n".join(f"::: quenched.{name}" for name in names)
+
+
+# What helps, by the rule that holds. A rule without a remedy is a mistake, and ends the build.
+REMEDIES = {
+    "did not end well": "What the status says, below; `qd.fit(log_density, fit)` goes on from where it stopped.",
+    "not finite": "Give the parameter that is named a transform that keeps it inside the support, or mend the log density "
+    "where it is NaN: `jnp.where` around the argument of a logarithm or a square root, not around its result.",
+    "overfits": "More draws (`draws=`, `max_draws=`), matched ones (the default), or a smaller family.",
+    "no check": "Leave `check=` to the library, or give at least 100.",
+    "family is far off": '`family="auto"`; another parametrisation (non-centred for a funnel); `qd.nested` over the '
+    "parameters that drive the others; MCMC from `fit.nuts_start()`.",
+    "means differ": '`family="auto"`, or `fit.resample(n)`, whose samples are moved to the target.',
+    "tails differ": 'Use the means. For sds and far probabilities take `family="auto"` or MCMC from `fit.nuts_start()`.',
+    "not finite further out": "Look at the log density beyond the point that is named.",
+    "sds differ": '`family="auto"`, or `fit.resample(n)`.',
+    "draws matter": "More draws: raise `max_draws`, or lower `tolerance`.",
+    "family nearly fits": '`family="auto"`; the means are right.',
+    "heavier tails": "Use it; trust no probability far out.",
+    "fits": "Use it.",
+}
+
+PARTS = {"readme": readme, "changelog": changelog, "rules": rules, "statuses": statuses, "reference": reference}
