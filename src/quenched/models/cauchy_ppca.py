@@ -188,6 +188,11 @@ class CauchyPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if not self.fit_.converged:
             warnings.warn(f"CauchyPPCA: {self.fit_.message}", ConvergenceWarning, stacklevel=3)
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     @property
     def _n_features_out(self) -> int:
         return self.components_.shape[0]

@@ -9,13 +9,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from quenched.fitting import quiet_blas
 from quenched.models.checked import checked_features
-from quenched.models.linear_predictors import LinearProblem, Path
+from quenched.models.linear_predictors import Likelihood, LinearProblem, Path, lay_out, raise_bound
 from quenched.models.predictor_posterior import PredictorPosterior
 from quenched.numbers import positive_number, whole_number
 from quenched.result import Fit
 
-_QUICK, _EXACT, _ENOUGH = 2e6, 1e-9, 0.05  # multiplications of a round; norms of the gradient where it ends
+_QUICK, _EXACT, _ENOUGH = 2e6, 1e-9, 0.2  # multiplications of a round; norms of the gradient where it ends
+LARGE = 1e9  # multiplications from which on BLAS's threads are worth their waiting for each other
 _DATA = ("_training", "_assessed")  # what is not pickled
 
 
@@ -69,6 +71,18 @@ class LinearEstimator(BaseEstimator):
         costs = len(problem.design) * problem.design.view.n_coordinates**2 + 20 * further
         return _EXACT if costs <= _QUICK else _ENOUGH
 
+    def _raised(
+        self, X: Any, weights: np.ndarray | None, likelihood: Likelihood, further: int = 0
+    ) -> tuple[LinearProblem, Path]:
+        """The problem of these rows, and where its ascent ended."""
+        with quiet_blas(work_of(X) > LARGE):
+            design = lay_out(X, intercept=self.fit_intercept, weights=weights)  # pyright: ignore
+            problem = LinearProblem(design, self.prior_precision)  # pyright: ignore
+            tolerance = self._tolerance(problem, further)
+            path = raise_bound(problem, likelihood, max_rounds=self.max_iter, tolerance=tolerance)  # pyright: ignore
+        tell(self, problem, path)
+        return problem, path
+
     def _keep(
         self, posterior: PredictorPosterior, training: tuple[Any, np.ndarray, np.ndarray | None], bound: float
     ) -> None:
@@ -85,6 +99,11 @@ class LinearEstimator(BaseEstimator):
         return checked_features(self, X)
 
 
+def work_of(X: Any) -> float:
+    """Multiplications of one product of the features with themselves."""
+    return float(X.shape[0]) * X.shape[1] * min(X.shape)
+
+
 def tell(estimator: BaseEstimator, problem: LinearProblem, path: Path) -> None:
     """Warn of an ascent that did not end well."""
     name = type(estimator).__name__
@@ -93,12 +112,12 @@ def tell(estimator: BaseEstimator, problem: LinearProblem, path: Path) -> None:
             f"{name}: the bound still rises after {len(path.history) - 1} rounds; raise max_iter, or standardise the "
             "features.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     elif problem.at_limit(path.last.posterior):
         warnings.warn(
             f"{name}: the prior precision ran to its limit, {path.last.posterior.prior_precision:.2g}: the targets do not "
             "depend on the features, or follow them without error. Give prior_precision to hold it.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

@@ -7,9 +7,10 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 
+from quenched.fitting import quiet_blas
 from quenched.models import assessed
 from quenched.models.checked import checked_training
-from quenched.models.linear_estimator import LinearEstimator
+from quenched.models.linear_estimator import LARGE, LinearEstimator, work_of
 from quenched.models.linear_predictors import View, check_precision, decompose, solve_linear
 from quenched.models.predictor_posterior import PredictorPosterior, dense
 from quenched.result import Fit
@@ -88,7 +89,8 @@ class LinearRegression(RegressorMixin, LinearEstimator):
             )
         if weights is not None:
             rows, residuals = rows * np.sqrt(weights)[:, None], residuals * np.sqrt(weights)
-        spectrum = decompose(rows, residuals, n_items=count - (self.fit_intercept and 1))
+        with quiet_blas(work_of(X) > LARGE):
+            spectrum = decompose(rows, residuals, n_items=count - (self.fit_intercept and 1))
         prior = self.prior_precision
         if prior is None and not spectrum.values[0] > 0:
             prior = 1.0  # no feature varies: the weights keep any prior

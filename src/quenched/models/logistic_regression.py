@@ -8,16 +8,13 @@ from sklearn.base import ClassifierMixin
 from quenched.draws import Purpose, matched, smallest, stream
 from quenched.models import assessed
 from quenched.models.checked import checked_classes, checked_training
-from quenched.models.linear_estimator import LinearEstimator, tell
+from quenched.models.linear_estimator import LinearEstimator
 from quenched.models.linear_predictors import (
     INTERCEPT_SD,
     Bernoulli,
     Categorical,
-    LinearProblem,
     check_precision,
     contrasts,
-    lay_out,
-    raise_bound,
     softmax_expectations,
     softplus_expectations,
 )
@@ -47,7 +44,7 @@ class LogisticRegression(ClassifierMixin, LinearEstimator):
         and 1024, the more the fewer rows there are.
     tol
         Norm of the gradient of the bound at which the ascent ends, in the posterior's own coordinates: half its square is
-        about the nats that are left. None: 0.05 where a round takes long, and 1e-9 where it does not.
+        about the nats that are left. None: 0.2 where a round takes long, and 1e-9 where it does not.
     max_iter
         Rounds, at the most.
     random_state
@@ -109,11 +106,9 @@ class LogisticRegression(ClassifierMixin, LinearEstimator):
         self.classes_, places = checked_classes(labels)
         check_precision("prior_precision", self.prior_precision)
         self._begin()
-        problem = LinearProblem(lay_out(X, intercept=self.fit_intercept, weights=weights), self.prior_precision)
         likelihood = self._likelihood(places, weights)
         work = 0 if isinstance(likelihood, Bernoulli) else likelihood.points.size * len(places)
-        path = raise_bound(problem, likelihood, max_rounds=self.max_iter, tolerance=self._tolerance(problem, work))
-        tell(self, problem, path)
+        problem, path = self._raised(X, weights, likelihood, work)
         posterior = posterior_of(problem, path)
         self._keep(posterior, (X, places, weights), path.last.bound)
         self.n_iter_ = max(len(path.history) - 1, 1)

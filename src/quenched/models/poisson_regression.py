@@ -8,14 +8,11 @@ from sklearn.metrics import d2_tweedie_score
 
 from quenched.models import assessed
 from quenched.models.checked import checked_training
-from quenched.models.linear_estimator import LinearEstimator, tell
+from quenched.models.linear_estimator import LinearEstimator
 from quenched.models.linear_predictors import (
     INTERCEPT_SD,
-    LinearProblem,
     Poisson,
     check_precision,
-    lay_out,
-    raise_bound,
 )
 from quenched.models.predictor_posterior import posterior_of
 from quenched.result import Fit
@@ -35,7 +32,7 @@ class PoissonRegression(RegressorMixin, LinearEstimator):
         Add b. At the mean of the features its prior is a Gaussian around log(mean of y) with a standard deviation of 10.
     tol
         Norm of the gradient of the bound at which the ascent ends, in the posterior's own coordinates: half its square is
-        about the nats that are left. None: 0.05 where a round takes long, and 1e-9 where it does not.
+        about the nats that are left. None: 0.2 where a round takes long, and 1e-9 where it does not.
     max_iter
         Rounds, at the most.
     random_state
@@ -94,11 +91,7 @@ class PoissonRegression(RegressorMixin, LinearEstimator):
         if not level > 0:
             raise ValueError("y: all counts are zero; nothing can be learned of the rate.")
         self._offset = float(np.log(level)) if self.fit_intercept else 0.0
-        problem = LinearProblem(lay_out(X, intercept=self.fit_intercept, weights=weights), self.prior_precision)
-        path = raise_bound(
-            problem, Poisson(y, self._offset), max_rounds=self.max_iter, tolerance=self._tolerance(problem)
-        )
-        tell(self, problem, path)
+        problem, path = self._raised(X, weights, Poisson(y, self._offset))
         posterior = posterior_of(problem, path)
         if self.fit_intercept:
             posterior.mean[:, -1] += self._offset

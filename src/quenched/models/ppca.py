@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from quenched.models.closed_form_ppca import PPCASolution, fit_ppca
+from quenched.models.predictor_posterior import dense
 
 
 class PPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -85,14 +86,22 @@ class PPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _rows(self, X: Any) -> np.ndarray:
         return checked_rows(self, X, reset=False)
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     @property
     def _n_features_out(self) -> int:
         return self.components_.shape[0]
 
 
 def checked_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarray:
-    """Rows as scikit-learn wants them checked; with `reset`, their columns are those that later rows must have."""
-    return np.asarray(validate_data(estimator, X, dtype=np.float64, reset=reset, ensure_min_samples=2 if reset else 1))
+    """Rows as scikit-learn wants them checked, sparse ones written out; with `reset`, their columns bind later rows."""
+    least = 2 if reset else 1
+    return dense(
+        validate_data(estimator, X, accept_sparse="csr", dtype=np.float64, reset=reset, ensure_min_samples=least)
+    )
 
 
 def checked_components(n_components: Any, n_samples: int, n_features: int) -> int:

@@ -37,7 +37,7 @@ from quenched.models.linear_predictors.sites import (
 )
 from quenched.models.linear_predictors.start import first_guess
 
-_PROBES = 4
+_PROBES = 2
 
 
 @dataclass(frozen=True, eq=False)

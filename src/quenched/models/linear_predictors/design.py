@@ -52,7 +52,13 @@ class View:
 
     def rows(self, features: Any) -> Array:
         """Rows of the problem, dense."""
-        return self._finished(self.centred(features))
+        if self.centre is None or self.rotation is not None:
+            return self._finished(self.centred(features))
+        dense = features.toarray() if sparse.issparse(features) else features
+        filled = np.empty((dense.shape[0], self.n_weights + 1))
+        np.subtract(dense, self.centre, out=filled[:, :-1])
+        filled[:, -1] = 1.0
+        return filled
 
     def rows_and_rest(self, features: Any) -> tuple[Array, Array]:
         """Rows of the problem, and the squared length of what each has outside the span."""
@@ -129,8 +135,10 @@ class Design:
 
     @cached_property
     def squares(self) -> float:
-        """Sum of the squared lengths of all rows, without the intercepts."""
+        """Sum of the squared lengths of all rows, without the intercepts; by some of the rows where there are many."""
         rank = self.view.rank
+        if self.gram is not None:
+            return float(np.trace(self.gram[:rank, :rank]))
         lengths = lambda block: np.einsum("nm,nm->n", block[:, :rank], block[:, :rank])
         return sum(float(self.counts[place] @ lengths(block)) for place, block in self.blocks())
 

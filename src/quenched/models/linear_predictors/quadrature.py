@@ -11,7 +11,7 @@ from quenched.models.linear_predictors.arguments import Array
 
 # Nodes of Gauss-Hermite, and the sd up to which they are enough. σ has poles at ±iπ: with K nodes the error is at most about
 # (K − 1)! (sd/π)^2K, and for many nodes of order exp(−2π√K / sd), below e⁻³⁶ for the last.
-_RULES = ((4, 0.1), (6, 0.25), (8, 0.37), (16, 0.59), (32, 2 * np.pi * np.sqrt(32) / 36))
+_RULES = ((4, 0.15), (6, 0.3), (8, 0.42), (16, 0.59), (32, 2 * np.pi * np.sqrt(32) / 36))
 _AT_A_TIME = 4096  # rows, to bound the memory
 
 

@@ -15,7 +15,8 @@ from quenched.models.linear_predictors.sites import LinearProblem
 
 _ROWS_PER_WEIGHT = 20
 _STEPS = 30
-_GRADIENT = 0.1  # at the mode, in nats per posterior sd: the rounds do the rest
+_ALPHA_STEPS = 8
+_GRADIENT = 0.4  # at the mode, in nats per posterior sd: the rounds do the rest
 
 
 class Start(NamedTuple):
@@ -34,30 +35,55 @@ def first_guess(problem: LinearProblem, likelihood: Likelihood) -> Start:
     at_zero = Start(zero, np.zeros(shape), log_alpha)
     if design.gram is None or len(design) < _ROWS_PER_WEIGHT * n_predictors * design.view.n_coordinates:
         return at_zero
-    n_coordinates, rank = design.view.n_coordinates, design.view.rank
-    values, vectors = np.linalg.eigh(design.gram)
+    rank = design.view.rank
+    values, vectors = np.linalg.eigh(design.gram[:rank, :rank])
     values = np.maximum(values, 0.0)
-    curvature = _mean_curvature(likelihood, zero, design.counts)
-    vector = np.zeros((n_predictors, n_coordinates))
+    vector = np.zeros((n_predictors, design.view.n_coordinates))
     few, places = design.some()
+    heard = likelihood.some(places)
+    curvature = _mean_curvature(heard, zero[places], few.counts)
     # A first look at some of the rows, and then at all.
-    for rows, said in ((few, likelihood.some(places)), (design, likelihood)):
+    for rows, said in ((few, heard), (design, likelihood)):
         prior = problem.prior(problem.alpha(log_alpha))
-        # For each eigenvector: its spread under the mean curvature, taken for that of every predictor.
-        scale = vectors / np.sqrt(curvature * values + np.min(prior))
+        # The spread of the posterior under the mean curvature, taken for that of every predictor; intercepts go their own way.
+        scale = np.diag(1.0 / np.sqrt(curvature * np.diag(design.gram) + prior))
+        scale[:rank, :rank] = vectors / np.sqrt(curvature * values + prior[0])
         vector = _towards_mode(rows, said, prior, scale, vector)
         means = rows.times(vector[0] if zero.ndim == 1 else vector.T)
-        curvature = _mean_curvature(said, means, rows.counts)
+        seen = means if rows is few else means[places]
+        curvature = _mean_curvature(heard, seen, few.counts)
         if problem.prior_precision is None:
-            alpha = problem.alpha(log_alpha)
-            determined = n_predictors * float(np.sum(curvature * values / (curvature * values + alpha)))
-            determined -= n_predictors * (n_coordinates - rank)  # intercepts are determined, and not of the prior
-            squared = float(np.sum(vector[:, :rank] ** 2))
-            log_alpha = float(np.log(problem.alpha(np.log(max(determined, 1e-3) / max(squared, 1e-300)))))
-    # The mean variance of a predictor stands for that of each.
-    variance = float(np.sum(values / (curvature * values + problem.alpha(log_alpha)))) / float(np.sum(design.counts))
+            log_alpha = _next_log_alpha(problem, curvature * values, vector[:, :rank] @ vectors, log_alpha)
+    # The mean variance of a predictor stands for that of each. Under it the mean is further out than the mode: along the same
+    # ray, for it is there that the data say least.
+    unsure = float(np.sum(values / (curvature * values + problem.alpha(log_alpha))))
+    variance = (unsure + (design.view.centre is not None) / curvature) / float(np.sum(design.counts))
     variances = np.full(shape, variance) if len(shape) == 1 else np.broadcast_to(variance * np.eye(shape[1]), shape)
-    return Start(means, variances, log_alpha)
+    found = likelihood.expectations(means, variances)
+    held = float(np.sum(prior * vector**2))
+    slope = float(np.sum(design.counted(found.push * means))) - held
+    bend = (
+        means * means * found.curvature if means.ndim == 1 else np.einsum("nj,njk,nk->n", means, found.curvature, means)
+    )
+    further = 1.0 + slope / (float(np.sum(design.counted(bend))) + held) if held > 0 else 1.0
+    if problem.prior_precision is None:
+        log_alpha = _next_log_alpha(problem, curvature * values, further * (vector[:, :rank] @ vectors), log_alpha)
+    return Start(further * means, variances, log_alpha)
+
+
+def _next_log_alpha(problem: LinearProblem, precision: Array, along: Array, log_alpha: float) -> float:
+    """MacKay's equation solved, the weights following.
+
+    `precision` is that of the data along each eigenvector, `along` the weights of each predictor on them: found under one
+    prior, they are shrunk otherwise under another.
+    """
+    alpha = problem.alpha(log_alpha)
+    pulled = along * (precision + alpha)
+    for _ in range(_ALPHA_STEPS):
+        determined = len(along) * float(np.sum(precision / (precision + alpha)))
+        squared = float(np.sum((pulled / (precision + alpha)) ** 2))
+        alpha = problem.alpha(float(np.log(max(determined, 1e-3) / max(squared, 1e-300))))
+    return float(np.log(alpha))
 
 
 def _mean_curvature(likelihood: Likelihood, means: Array, counts: Array) -> float:
