@@ -63,15 +63,19 @@ def rivals(n_classes: int):
     }
 
 
-def splits(n_splits: int):
+def splits(n_splits: int, datasets: list[str] | None):
     """Name of the data set, training features and labels, test features and labels."""
     for name in LOGISTIC_PROPOSED:
+        if datasets and name not in datasets:
+            continue
         for number in range(n_splits):
             part = partition(name, number + 1)
             centres = np.unique(part.train_features, axis=0)[:: max(1, len(part.train_features) // CENTRES)]
             train, test = (radial_basis(x, centres, 0.5)[:, :-1] for x in (part.train_features, part.test_features))
             yield name, train, part.train_labels > 0, test, part.test_labels > 0
     for name, kind in MULTICLASS_KERNELS.items():
+        if datasets and name not in datasets:
+            continue
         loaded = load(name)
         kept = np.isin(loaded.labels, np.flatnonzero(np.bincount(loaded.labels) >= 10))  # enough to be in every fold
         inputs, labels = loaded.features[kept], loaded.labels[kept]
@@ -84,11 +88,11 @@ def splits(n_splits: int):
             yield name, make(known), labels[train], make(new), labels[test]
 
 
-def calibration(n_splits: int, figure: str | None) -> None:
+def calibration(n_splits: int, figure: str | None, datasets: list[str] | None) -> None:
     names, found, pooled = [], {}, {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name, train, labels, test, truth in splits(n_splits):
+        for name, train, labels, test, truth in splits(n_splits, datasets):
             for method, estimator in rivals(len(np.unique(labels))).items():
                 began = time.perf_counter()
                 probability = estimator.fit(train, labels).predict_proba(test)
@@ -151,9 +155,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["speed", "calibration"])
     parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--datasets", nargs="*", help="some of them; all by default")
     parser.add_argument("--figure")
     asked = parser.parse_args()
     if asked.what == "speed":
         speed()
     else:
-        calibration(asked.splits, asked.figure)
+        calibration(asked.splits, asked.figure, asked.datasets)
