@@ -3,7 +3,7 @@ from .calibration import Calibration, calibrate
 from .draws import Draws, antithetic, iid, matched, sobol
 from .execute import keep_programs
 from .families import Blocks, Warped
-from .fitting import Alternating, Joint, assess, fit, fit_many
+from .fitting import Alternating, Joint, Streaming, assess, fit, fit_many
 from .frontends import from_numpyro, from_pymc, from_stan, from_torch
 from .outcome import Status
 from .result import Fit, FitError
@@ -36,6 +36,7 @@ __all__ = [
     "Joint",
     "Model",
     "Status",
+    "Streaming",
     "Warped",
     "above",
     "antithetic",

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import jax
 import numpy as np
 
 from quenched.arrays import Array
@@ -74,13 +73,16 @@ class Objective:
         else:
             chunks = chunks.none
         inputs = (coordinates, vector, hyper, self.problem.data, chunks, known)
-        return self.wait(_slope(self.executor.effort, evaluate, form, profile, *inputs))
+        program = lambda: self.wait(_slope(self.executor.effort, evaluate, form, profile, *inputs))
+        return self.executor.run(program, "slope", profile)
 
     def _chunks(self, affine: bool) -> Chunks:
         """On the device."""
         if affine not in self._cut_up:
-            chunks = cut_up(self.draws.points, self.executor.chunk, mirrored=affine)
-            self._cut_up[affine] = chunks._replace(z=jax.device_put(chunks.z), counts=jax.device_put(chunks.counts))
+            chunks = cut_up(self.draws.points, self.executor.chunk, mirrored=affine and self.executor.mirrors)
+            self._cut_up[affine] = chunks._replace(
+                z=self.executor.put(chunks.z), counts=self.executor.put(chunks.counts)
+            )
         return self._cut_up[affine]
 
     def _totals(self, posterior: Member, free: Array) -> Totals:
@@ -129,17 +131,15 @@ def log_ratios(problem: Problem, posterior: Member, hyper: Hyper, z: np.ndarray)
     executor, form = problem.executor(len(z)), problem.form
     if executor.traced is None:
         return np.concatenate([_on_host(problem, posterior, hyper, *part) for part in cut(z, executor.chunk)])
-    assert problem.programs is not None
-    wait, values, found = Wait(f"the log density at {_MOST_VALUES} draws"), problem.programs.inside.values, []
-    size = min(_VALUES_AT_A_TIME, executor.most)
+    wait, values, found = Wait(f"the log density at {_MOST_VALUES} draws"), executor.traced_values, []
+    size = min(-(-_VALUES_AT_A_TIME // executor.shards) * executor.shards, executor.most)
     for first in range(0, len(z), _MOST_VALUES):
         obey_interrupts()
         part = z[first : first + _MOST_VALUES]
         filled = np.zeros((-(-_MOST_VALUES // size), size, problem.dim))
         filled.reshape(-1, problem.dim)[: len(part)] = part
-        ratios = wait(
-            _ratios(executor.effort, values, form, filled, -(-len(part) // size), posterior, hyper, problem.data)
-        )
+        inputs = (executor.put(filled), -(-len(part) // size), posterior, hyper, problem.data)
+        ratios = executor.run(lambda: wait(_ratios(executor.effort, values, form, *inputs)), "ratios")  # noqa: B023
         found.append(np.asarray(ratios).ravel()[: len(part)])
     return np.concatenate(found)
 

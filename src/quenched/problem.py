@@ -182,7 +182,7 @@ def _put_together(
     free, unravel = (np.zeros(0), None) if hyper is None else ravel_pytree(jax.tree.map(_promote, hyper))
     prior, noise = (np.asarray(value) for value in target.initial_precisions)
     data = jax.tree.map(_promote, data)
-    data = jax.tree.map(np.asarray, data) if target.on_host else data
+    data = jax.tree.map(np.asarray, data) if target.on_host else execution.placed(data)
     function = RealLine(target, space, unravel)
     programs = None
     if not target.on_host:

@@ -18,6 +18,7 @@ CONTRACT = {
     "Joint",
     "Model",
     "Status",
+    "Streaming",
     "Warped",
     "above",
     "antithetic",

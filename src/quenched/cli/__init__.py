@@ -18,6 +18,7 @@ _COMMANDS = (fit, reproduce, datasets)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     options = _parser().parse_args(arguments)
+    options.arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
         return options.run(options)
     except Misuse as error:

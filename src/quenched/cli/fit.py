@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from quenched.cli.distributed import mesh_of_all, supervised
 from quenched.cli.misuse import Misuse, blame
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ its arguments from the file by name, or from --data. A Stan program (MODEL.stan)
 described in OUT/MODEL.html."""
 
 _EPILOG = """\
-exit code: 0 converged, 1 not converged or not finite somewhere (what was reached is saved), 2 misuse, 130 interrupted
+exit code: 0 converged, 1 not converged or not finite somewhere (what was reached is saved), 2 misuse, 75 another process was lost, 130 interrupted
 
 example: quenched fit examples/eight_schools.py --family diagonal --out out
          quenched fit model.stan --data data.json"""
@@ -68,6 +69,12 @@ def add_parser(commands: Any) -> None:
         action="store_true",
         help="leave out errors and k-hat, which take a few times the gradients of the fit",
     )
+    add(
+        "--distributed",
+        action="store_true",
+        help="one of several processes (srun, mpirun, Kubernetes): draws are shared among their devices, the first writes",
+    )
+    add("--row-shards", type=int, default=1, metavar="N", help="with --distributed: parts of the data's rows (1)")
     add("--quiet", action="store_true", help="say only the verdict and where the files are")
     parser.set_defaults(run=run)
 
@@ -75,8 +82,16 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Fit, print, save, report."""
     from quenched.cli.model import read_model_file
-    from quenched.execute import interrupts_held, obey_interrupts
+    from quenched.execute import interrupts_held, obey_interrupts, writes
 
+    mesh = None
+    if options.distributed:
+        code = supervised(options.arguments)
+        if code is not None:
+            return code
+        mesh = mesh_of_all(options.row_shards)
+    first = writes(mesh)
+    options.quiet = options.quiet or not first
     with interrupts_held():  # the file may well compile something
         file = read_model_file(options.model, options.data)
         obey_interrupts()
@@ -85,19 +100,20 @@ def run(options: argparse.Namespace) -> int:
     model = _continued(file, result_path) if options.resume else file.model
     if not options.quiet:
         print(f"Fitting {model.name} of {file.path}\n", flush=True)
-    fit = _fit(model, file.path, options, result_path)
+    fit = _fit(model, file.path, options, result_path, mesh)
     if not fit.history:
         print(f"quenched: {fit.verdict}\nNothing was reached, so nothing was saved.", file=sys.stderr)
         return 1
     interrupted = fit.status == "interrupted" or not _diagnosed(fit, options)
-    _print(fit, options.quiet)
-    _keep(fit, file.label, result_path)
+    if first:
+        _print(fit, options.quiet)
+        _keep(fit, file.label, result_path)
     if interrupted:
         return 130
     return 0 if fit.converged and fit.finite else 1
 
 
-def _fit(model: "Model", path: Path, options: argparse.Namespace, checkpoint: Path) -> "Fit":
+def _fit(model: "Model", path: Path, options: argparse.Namespace, checkpoint: Path, mesh: Any) -> "Fit":
     from quenched.fitting import Alternating, Joint, fit
 
     try:
@@ -112,6 +128,7 @@ def _fit(model: "Model", path: Path, options: argparse.Namespace, checkpoint: Pa
             starts=options.starts,
             max_seconds=options.max_seconds,
             checkpoint=checkpoint,
+            mesh=mesh,
             throw=False,
             progress=not options.quiet,
         )

@@ -37,6 +37,7 @@ class Purpose(IntEnum):
     MIRRORS = 19  # samples at which copies of a posterior are looked for
     PROBES = 20  # directions in which a covariance is felt
     SHORTFALL = 18  # a second set of draws, for what the first one may have cost
+    FRESH = 20  # draws and rows that are taken anew at every step
 
 
 def generator(seed: int, purpose: Purpose) -> np.random.Generator:

@@ -7,7 +7,9 @@ from quenched.execute.host import Host, HostFunction
 from quenched.execute.interrupts import interrupts_at_once, interrupts_held, obey_interrupts
 from quenched.execute.kept import keep_programs
 from quenched.execute.lapack import compiled, in_small_calls
+from quenched.execute.lost import LostProcess
 from quenched.execute.pool import CallFailed, Pool, pickled
+from quenched.execute.sharded import Sharded, agreed, read_mesh, writes
 from quenched.execute.traced import Programs, Traceable, Traced, trace
 from quenched.execute.waiting import StuckProgram, Wait
 
@@ -22,14 +24,17 @@ __all__ = [
     "Here",
     "Host",
     "HostFunction",
+    "LostProcess",
     "Pool",
     "Program",
     "Programs",
+    "Sharded",
     "StuckProgram",
     "Traceable",
     "Traced",
     "Wait",
     "Work",
+    "agreed",
     "compiled",
     "effort",
     "in_small_calls",
@@ -38,5 +43,7 @@ __all__ = [
     "keep_programs",
     "obey_interrupts",
     "pickled",
+    "read_mesh",
     "trace",
+    "writes",
 ]

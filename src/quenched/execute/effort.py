@@ -49,7 +49,8 @@ class Program:
 
     def __call__(self, own: Effort, *inputs: Any) -> Any:
         folder = folder_of_programs()
-        return self._compiled(own)(*inputs) if folder is None else self._from(folder, own, inputs)
+        plain = folder is None or _on_several_devices(inputs)
+        return self._compiled(own)(*inputs) if plain else self._from(folder, own, inputs)
 
     def _from(self, folder: Path, own: Effort, inputs: tuple) -> Any:
         """By a program that is kept in a folder."""
@@ -62,3 +63,8 @@ class Program:
                 self._kept.clear()
             self._kept[key] = compile_or_load(self._compiled(own), inputs, folder, own.value)
         return self._kept[key](*given)
+
+
+def _on_several_devices(inputs: Any) -> bool:
+    """Whether a program depends on more than the shapes of what it is given."""
+    return any(isinstance(leaf, jax.Array) and len(leaf.sharding.device_set) > 1 for leaf in jax.tree.leaves(inputs))

@@ -43,6 +43,10 @@ class Execution(ABC):
     def executor(self, work: Work, n_draws: int) -> Executor:
         """The executor for this many draws; its chunk does not change while draws double a few times."""
 
+    def placed(self, data: Any) -> Any:
+        """The data, where they are wanted."""
+        return data
+
     def describe(self) -> dict[str, Any]:
         """What the settings of a fit remember of it."""
         return {}

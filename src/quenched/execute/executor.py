@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from quenched.arrays import Array
@@ -30,6 +31,17 @@ class Executor(ABC):
     effort: Effort = Effort.ALL  # of the compiler, for programs of which `traced` is a part
     most: int = sys.maxsize  # points that memory holds at a time
     traced: Callable[..., Evaluation] | None = None  # `evaluate` as a function that JAX can trace, if it is one
+    traced_values: Callable[..., Array] | None = None  # likewise, `values`
+    mirrors: bool = True  # whether half of mirrored draws may stand for the other half
+    shards: int = 1  # that a chunk is divided into
+
+    def put(self, chunks: Array) -> Array:
+        """Draws in chunks, or what goes with them, on the device."""
+        return jax.device_put(chunks)
+
+    def run(self, program: Callable[[], Any], *kind: Any) -> Any:
+        """What a program with `traced` inside answers; `kind` tells programs apart that are compiled for themselves."""
+        return program()
 
     @abstractmethod
     def evaluate(self, points: Array, counts: Array, data: Any, free: Array) -> Evaluation:

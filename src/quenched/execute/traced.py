@@ -104,7 +104,7 @@ class Traced(Executor):
         self.programs, self.effort = programs, effort
         self.chunk = min(chunk, most)
         self.most = most  # points that memory holds at a time
-        self.traced = programs.inside.evaluate
+        self.traced, self.traced_values = programs.inside.evaluate, programs.inside.values
         self._wait = Wait("the second derivatives of the log density")
 
     def evaluate(self, points, counts, data, free):

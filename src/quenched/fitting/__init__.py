@@ -7,6 +7,7 @@ from quenched.fitting.method import Alternating, Joint, Method
 from quenched.fitting.newton import Expander, Mode, Search
 from quenched.fitting.options import with_hints
 from quenched.fitting.progress import Watcher
+from quenched.fitting.streaming import Streaming
 from quenched.fitting.threads import quiet_blas
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Method",
     "Mode",
     "Search",
+    "Streaming",
     "Watcher",
     "ascend",
     "assess",

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.execute import Elsewhere, Execution, Here, Pool
+from quenched.execute import Elsewhere, Execution, Here, Pool, Sharded, agreed, writes
 from quenched.fitting import options
 from quenched.fitting.linearised import ByValues
 from quenched.fitting.method import Joint
@@ -43,6 +43,7 @@ class Asked:
     memory: Any = None
     checkpoint: Any = None
     executor: Any = None
+    mesh: Any = None
     grows: bool = True
     polishes: bool = True  # a fit that is resumed
     called: str | None = None  # what the settings call the method
@@ -91,7 +92,7 @@ class Asked:
             else first.n,
             starts=whole_number("starts", self.starts, 1),
             n_check=None if self.check is None else whole_number("check", self.check, 2),
-            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+            checkpoint=None if self.checkpoint is None or not writes(self.mesh) else Path(self.checkpoint),
             called=self.called,
         )
         if rows is None:
@@ -105,13 +106,15 @@ class Asked:
 
     def _execution(self, model: Model, memory: float | None) -> Execution:
         """Where the target is evaluated."""
+        if self.mesh is not None:
+            return Sharded(options.read_devices(self.mesh, model.target), memory)
         if self.executor is None:
             return Here(memory)
         return Elsewhere(Pool(options.read_executor(self.executor, model.target)))
 
 
 @contextmanager
-def ready(model: Model, progress: bool, max_seconds: Any, *, many: bool = False) -> Iterator[Watcher]:
+def ready(model: Model, progress: bool, max_seconds: Any, *, many: bool = False, mesh: Any = None) -> Iterator[Watcher]:
     """The scope of a fit: double precision, quiet BLAS, a watch; with the inputs checked."""
     if max_seconds is not None:
         max_seconds = positive_number("max_seconds", max_seconds)
@@ -121,7 +124,8 @@ def ready(model: Model, progress: bool, max_seconds: Any, *, many: bool = False)
     on_host = model.target.on_host
     if on_host and model.hyper is not None:
         raise ValueError("hyper: a host function gives no gradient for hyperparameters; write it in JAX.")
-    with jax.enable_x64(True), quiet_blas(on_host), Watcher(progress, max_seconds) as watch:
+    progress, agree = progress and (mesh is None or writes(mesh)), bool if mesh is None else agreed
+    with jax.enable_x64(True), quiet_blas(on_host), Watcher(progress, max_seconds, agree) as watch:
         yield watch
 
 

@@ -50,6 +50,7 @@ def fit(
     memory: int | None = None,
     checkpoint: str | Path | None = None,
     executor: Executor | None = None,
+    mesh: jax.sharding.Mesh | None = None,
     max_seconds: float | None = None,
     throw: bool = True,
     progress: bool = True,
@@ -100,6 +101,9 @@ def fit(
         A `concurrent.futures.Executor` on which the calls of `from_value_and_grad` and `from_value` are done: a pool of
         processes, Dask's `client.get_executor()`, mpi4py. The result is that of the calls done here; those of a worker
         that dies are done again.
+    mesh
+        A JAX mesh with an axis "draws" over which the draws are sharded, an axis "rows" over which the longest arrays of
+        the data are (also those of `each` terms), or both; its devices may belong to several processes (`docs/scaling.md`).
     max_seconds
         Time after which the fit stops at the next evaluation.
     throw
@@ -125,8 +129,8 @@ def fit(
         seed = resumed.settings["seed"] if seed is None else seed
         tolerance = resumed.settings["tolerance"] if tolerance is None else tolerance
     chosen, seed = "full" if family in (None, "auto") else family, 0 if seed is None else seed
-    asked = Asked(chosen, draws, method, seed, max_draws, tolerance, starts, check, memory, checkpoint, executor)
-    with ready(model, progress, max_seconds) as watch:
+    asked = Asked(chosen, draws, method, seed, max_draws, tolerance, starts, check, memory, checkpoint, executor, mesh)
+    with ready(model, progress, max_seconds, mesh=mesh) as watch:
         result = _fitted(model, resumed, asked, watch)
         if family == "auto" and result.converged and result.answer.trust is not Trust.BOTH and result.finite:
             asked = replace(asked, family="warped", draws=None, polishes=False)

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from quenched.draws import Draws, make, smallest
+from quenched.execute import read_mesh
 from quenched.families import Family, Member, cholesky_or_nan, families, from_scale
 from quenched.fitting.method import Method
 from quenched.numbers import positive_number, whole_number
@@ -65,6 +66,15 @@ def read_executor(executor: Any, target: Target) -> Any:
             "density in JAX is compiled, and runs on many devices with mesh=..."
         )
     return read_submit(executor)
+
+
+def read_devices(mesh: Any, target: Target) -> Any:
+    """A mesh, for a target that devices can evaluate."""
+    if target.on_host:
+        raise ValueError(
+            "mesh: a function on the host runs on no device; give executor=... to call it in other processes."
+        )
+    return read_mesh(mesh)
 
 
 def read_submit(executor: Any) -> Any:
@@ -152,6 +162,8 @@ def check_data(data: Any) -> None:
     """Arrays without NaN."""
     for path, leaf in jax.tree_util.tree_flatten_with_path(data)[0]:
         name = leaf_name(path) if path else "data"
+        if isinstance(leaf, jax.Array) and not leaf.is_fully_addressable:
+            continue  # parts of it are on other hosts, which have looked at them, or will
         array = np.asarray(leaf)
         if array.dtype.kind not in "fiub":
             raise ValueError(f"data: {name} has dtype {array.dtype}; give arrays of numbers.")

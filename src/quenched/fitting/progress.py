@@ -1,6 +1,7 @@
 """One line while a fit runs, and the time it may take."""
 
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Self
 
@@ -12,10 +13,11 @@ from quenched.outcome import Status
 class Watcher(AbstractContextManager):
     """Shows where a fit stands and says when its time is up; in its scope Ctrl-C waits for the end of a piece of work."""
 
-    def __init__(self, show: bool, max_seconds: float | None):
+    def __init__(self, show: bool, max_seconds: float | None, agree: Callable[[bool], bool] = bool):
         self.display = display_for(show)
         self.began = time.perf_counter()
         self.max_seconds = max_seconds
+        self.agree = agree  # the clocks of several processes differ, and all must stop at the same evaluation
         self.n_evaluations = 0
         self.held = interrupts_held()
 
@@ -47,4 +49,4 @@ class Watcher(AbstractContextManager):
 
     @property
     def expired(self) -> bool:
-        return self.max_seconds is not None and self.seconds > self.max_seconds
+        return self.max_seconds is not None and self.agree(self.seconds > self.max_seconds)

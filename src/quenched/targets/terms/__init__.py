@@ -5,6 +5,7 @@ from quenched.targets.terms.each import Each, each, sum_of
 from quenched.targets.terms.local import LocalTerm, Piece, local_terms
 from quenched.targets.terms.sees import Dot, EachEntry, SparseRows, Whole, dot, each_entry, whole
 from quenched.targets.terms.terms import Held, Part, Term, Terms, take_rows
+from quenched.targets.terms.weighted import numbers_of_rows, of_some_rows, some_rows
 
 __all__ = [
     "Dot",
@@ -24,6 +25,9 @@ __all__ = [
     "each",
     "each_entry",
     "local_terms",
+    "numbers_of_rows",
+    "of_some_rows",
+    "some_rows",
     "sum_of",
     "take_rows",
     "whole",

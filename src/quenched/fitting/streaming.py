@@ -1,0 +1,233 @@
+"""`Streaming`: fresh draws at every step and, for sums of terms, fresh rows (Sec. 4 of the paper), then a frozen polish.
+
+In whitened coordinates half a squared distance is about a KL divergence, and half a squared gradient the nats still to be
+gained. So a window of steps tells all that is needed: the mean of its iterates is the answer so far, the mean of its
+gradients what is still to be gained, and their scatter how far both are known. While more is promised than scatter hides,
+few rows are enough. Then a polish is cheaper than more of them: rows at random bring the error down like the inverse of the
+passes over the data, an ascent on frozen draws by a large factor with every pass. Without it, the windows go on with more and
+more rows until neither what is promised nor what is not known is worth a tenth of the tolerance.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import numpy as np
+
+from quenched.coordinates import Coordinates
+from quenched.draws import Draws, Purpose, generator, make, smallest, stream
+from quenched.fitting.ascent import Ascent
+from quenched.fitting.method import Base, Joint, Method
+from quenched.fitting.newton import Expander, Search
+from quenched.objective import Objective
+from quenched.outcome import Code
+from quenched.problem import make_problem
+from quenched.targets import numbers_of_rows, of_some_rows, some_rows
+
+_WINDOW = 32  # steps over which iterates and gradients are averaged
+_LONGEST = 64  # windows
+_SHARE = 0.1  # of the slack, which the promise and the error of the average may each be
+_FEWEST_ROWS = 512
+_DRAWS = 16  # at the least, at every step
+
+OPTIMISERS: dict[str, Callable[[Any], Any]] = {
+    "sgd": lambda optax: optax.sgd(0.5),
+    "adam": lambda optax: optax.adam(0.05),
+    "dog": lambda optax: optax.contrib.dog(),
+    "dowg": lambda optax: optax.contrib.dowg(),
+    "prodigy": lambda optax: optax.contrib.prodigy(),
+    "dadapt_adamw": lambda optax: optax.contrib.dadapt_adamw(),
+    "mechanize": lambda optax: optax.contrib.mechanize(optax.sgd(0.5)),
+    "schedule_free": lambda optax: optax.contrib.schedule_free_sgd(0.5),
+}
+
+
+class Streaming(Method):
+    """Fresh draws at every step and, for `sum_of` terms, minibatches of their rows; then a frozen polish.
+
+    For data of which one pass is dear: most of the way is gone on a few thousand rows at a time. There is no learning rate to
+    choose. `fit.message` tells how many passes over the data it took. Needs the extra `streaming` (optax).
+
+    Parameters
+    ----------
+    rows
+        Of every kind of term, at a step; some hundreds at first by default, and more as they are needed.
+    draws
+        At a step; by default as many as are needed to match all coordinates that the family couples.
+    optimiser
+        Of optax, by name: "sgd" (with which iterates are averaged), "dog", "dowg", "prodigy", "dadapt_adamw", "mechanize",
+        "schedule_free" or "adam".
+    polish
+        Whether the bound is raised to its top on frozen draws and all rows at the end.
+    max_steps
+        Of the stream.
+    """
+
+    in_lanes: ClassVar[bool] = False
+
+    rows: int | None = None
+    draws: int | None = None
+    optimiser: str = "sgd"
+    polish: bool = True
+    max_steps: int = _WINDOW * _LONGEST
+
+    def __post_init__(self):
+        if find_spec("optax") is None:
+            raise ImportError("Streaming needs optax: pip install 'quenched[streaming]'.")
+        if self.optimiser not in OPTIMISERS:
+            raise ValueError(f"Streaming(optimiser={self.optimiser!r}): use one of {', '.join(OPTIMISERS)}.")
+        for name in ("rows", "draws", "max_steps"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 2):
+                raise ValueError(f"Streaming({name}={value!r}): a whole number of at least 2 is needed.")
+
+    @property
+    def initial_scale(self):
+        return 1e-2  # the start is found on few rows, by the method itself
+
+    def run(self, objective, base, slack, watch, record):
+        import optax
+        import optax.contrib
+
+        source = Source(objective, self)
+        at, hyper, code = source.start(base, slack), base.hyper, Code.RUNNING
+        state: Any = None
+        transform = OPTIMISERS[self.optimiser](optax)
+        update = jax.jit(transform.update)
+        while code is Code.RUNNING:
+            vector = np.zeros(at.size)
+            state = transform.init(vector) if state is None else _kept(state, transform.init(vector), self.optimiser)
+            window = Window([], [])
+            for _ in range(_WINDOW):
+                slope, _ = source.fresh().slope(at, vector, hyper, profile=True)
+                gradient = np.asarray(slope.gradient)
+                if not np.isfinite(gradient).all():
+                    gradient = np.zeros_like(gradient)  # a step too far: stay, and look from other draws
+                steps, state = update(-gradient, state, vector)
+                vector, hyper = vector + np.asarray(steps), slope.hyper
+                window.vectors.append(vector)
+                window.gradients.append(gradient)
+            at = at.moved(window.average)
+            blind = window.promise <= max(window.error, _SHARE * slack)  # no more can be seen with so few rows
+            if blind and (self.polish or window.error <= _SHARE * slack):
+                code = Code.CONVERGED
+            elif source.steps >= self.max_steps:
+                code = Code.MAX_EVALUATIONS
+            elif blind:
+                source.grow()
+            asked = watch(float(slope.bound), objective.n)  # pyright: ignore
+            code = code if asked is None else Code[asked.name]
+        return self._ended(objective, source, at, hyper, code, base, slack, watch, record)
+
+    def _ended(self, objective, source, at, hyper, code, base, slack, watch, record) -> Ascent:
+        """On frozen draws and all rows: polished, or judged as it is."""
+        objective.n_evaluations += round(source.evaluations)
+        note = f"Streamed in {source.steps} steps, {source.passes:.2f} passes over the data"
+        slope, totals = objective.slope(at, np.zeros(at.size), hyper, profile=True)
+        bound, steepness = float(slope.bound), float(np.max(np.abs(slope.gradient)))
+        reached = Ascent(at.reference, slope.hyper, bound, code, steepness, source.steps, bound - base.bound)
+        if self.polish and code in (Code.CONVERGED, Code.MAX_EVALUATIONS):
+            polished = Joint().run(objective, Base(at, slope.hyper, bound, totals), slack, watch, record)
+            note = f"{note}, then raised by {polished.bound - bound:.2g} nats on frozen draws"
+            reached = polished._replace(n_objective_evaluations=polished.n_objective_evaluations + source.steps)
+        return reached._replace(note=f"{note}.")
+
+
+class Window(NamedTuple):
+    """Some steps: where they went, and the gradients there."""
+
+    vectors: list[np.ndarray]
+    gradients: list[np.ndarray]
+
+    @property
+    def average(self) -> np.ndarray:
+        return np.mean(self.vectors[len(self.vectors) // 4 :], axis=0)  # the first still come from elsewhere
+
+    @property
+    def error(self) -> float:
+        """Nats that the average is off on account of draws and rows: half its variance in whitened coordinates."""
+        scatter = np.var(self.gradients, axis=0, ddof=1)
+        return 0.5 * float(np.sum(scatter)) / len(self.gradients)
+
+    @property
+    def promise(self) -> float:
+        """Nats still to be gained, as far as the mean gradient is more than scatter."""
+        mean = np.mean(self.gradients, axis=0)
+        return max(0.5 * float(mean @ mean) - self.error, 0.0)
+
+
+class Source:
+    """Fresh draws and rows, and what has been taken."""
+
+    def __init__(self, objective: Objective, method: Streaming):
+        self.objective, problem = objective, objective.problem  # on all rows
+        self.terms, self.n_rows = problem.target.terms, ()
+        if self.terms is not None:
+            self.n_rows = numbers_of_rows(self.terms)
+            self.given = problem.target.given(problem.data)
+        self.rows = method.rows or max(_FEWEST_ROWS, 10 * problem.dim)
+        draws, least = objective.draws, smallest("matched", problem.dim, objective.draws.groups)
+        wanted = max(method.draws or 0, least if method.draws else max(least, _DRAWS))
+        self.n_draws, self.kind = wanted + wanted % 2, draws
+        self.random = generator(draws.seed, Purpose.FRESH)
+        self.steps, self.passes, self.evaluations = 0, 0.0, 0.0  # passes over rows; gradients, by all their rows
+        self.orders: list[np.ndarray] = [np.zeros(0, int) for _ in self.n_rows]
+
+    def start(self, base: Base, slack: float) -> Coordinates:
+        """The mode of as many rows as the first steps take, and its curvature; then a frozen fit to them."""
+        some = self._problem()
+        expander = Expander(some)
+        point = np.asarray(base.origin.reference.mean)
+        first = expander.expand(point, 0.1 * np.maximum(np.abs(point), 1.0), base.hyper)
+        if not first.finite:
+            return base.origin
+        mode = expander.find_mode(first, base.hyper, Search(tolerance=0.05))
+        member = base.origin.reference.family.member(mode.point, mode.precision, some.space.sizes)
+        begun = Base(Coordinates(member, mode.hyper.free), mode.hyper, -np.inf)
+        found = Joint().run(Objective(some, self._draws()), begun, slack, lambda bound, n: None, lambda *_: None)
+        finite = np.isfinite(found.bound)
+        return Coordinates(found.posterior if finite else member, (found if finite else mode).hyper.free)
+
+    def fresh(self) -> Objective:
+        """The bound on fresh draws and rows."""
+        self.steps += 1
+        return Objective(self._problem(), self._draws())
+
+    def grow(self) -> None:
+        """Twice as many rows, or draws where all rows are taken."""
+        if self.n_rows and self.rows < max(self.n_rows):
+            self.rows *= 2
+        else:
+            self.n_draws *= 2
+
+    def _draws(self) -> Draws:
+        return make(
+            "matched", self.n_draws, self.kind.dim, stream(self.kind.seed, Purpose.FRESH, self.steps), self.kind.groups
+        )
+
+    def _problem(self) -> Any:
+        most = max(self.n_rows, default=0)
+        part = min(1.0, self.rows / most) if most else 1.0
+        self.passes, self.evaluations = self.passes + part, self.evaluations + part * self.n_draws
+        if part == 1.0:
+            return self.objective.problem
+        places = [self._next(kind, n) if n > self.rows else None for kind, n in enumerate(self.n_rows)]
+        weights = [1.0 if some is None else n / len(some) for some, n in zip(places, self.n_rows, strict=True)]
+        whole = self.objective.problem
+        target = replace(whole.target, function=of_some_rows(self.terms, places), data=None, terms=None)
+        data = (some_rows(whole.target.data, places), self.given, np.array(weights))
+        return make_problem(target, whole.space, data, whole.hyper_like, whole.execution)
+
+    def _next(self, kind: int, n: int) -> np.ndarray:
+        """Rows in an order of chance, all of them before any comes again; read in their own order."""
+        if len(self.orders[kind]) < self.rows:
+            self.orders[kind] = self.random.permutation(n)
+        some, self.orders[kind] = np.split(self.orders[kind], [self.rows])
+        return np.sort(some)
+
+
+def _kept(state: Any, fresh: Any, optimiser: str) -> Any:
+    """What an optimiser has learned of lengths goes on; where it stood belongs to coordinates that are gone."""
+    return fresh if optimiser in ("sgd", "schedule_free", "adam", "mechanize") else state

@@ -1,0 +1,67 @@
+"""Fresh draws and minibatches: the frozen answer, by fewer passes over the data."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import quenched as qd
+
+pytest.importorskip("optax")
+
+RANDOM = np.random.default_rng([16, 6])
+N, DIM = 40_000, 6
+DESIGN = RANDOM.standard_normal((N, DIM)) * np.geomspace(0.3, 3.0, DIM)
+LABELS = np.where(RANDOM.random(N) < 1.0 / (1.0 + np.exp(-DESIGN @ np.linspace(-0.5, 0.5, DIM))), 1.0, -1.0)
+START = {"w": np.zeros(DIM)}
+
+
+def target():
+    return qd.sum_of(
+        qd.each(lambda seen, y: jax.nn.log_sigmoid(y * seen["w"]), LABELS, sees={"w": qd.dot(DESIGN)}),
+        qd.each(lambda seen: -0.5 * jnp.sum(seen["w"] ** 2), sees={"w": qd.whole}),
+    )
+
+
+def apart(one, other):
+    return np.max(np.abs(one.posterior.mean - other.posterior.mean) / np.sqrt(other.posterior.variance))
+
+
+@pytest.fixture(scope="module")
+def frozen():
+    return qd.fit(target(), START, progress=False)
+
+
+def test_minibatches_and_a_polish_find_the_frozen_answer(frozen):
+    fit = qd.fit(target(), START, method=qd.Streaming(), progress=False)
+    assert fit.converged
+    assert fit.settings["method"] == "Streaming"
+    assert apart(fit, frozen) < 0.02
+    assert fit.bound == pytest.approx(frozen.bound, abs=0.01)
+    steps, passes = re.search(r"Streamed in (\d+) steps, ([\d.]+) passes over the data", fit.message).groups()
+    assert int(steps) >= 32
+    assert float(passes) < 0.1 * int(steps)
+    again = qd.fit(target(), START, method=qd.Streaming(), progress=False)
+    np.testing.assert_array_equal(again.posterior.mean, fit.posterior.mean)  # fresh is not random
+
+
+def test_without_a_polish_the_stop_rule_keeps_its_word(frozen):
+    fit = qd.fit(target(), START, method=qd.Streaming(polish=False), progress=False)
+    assert fit.converged
+    assert frozen.bound - fit.bound < fit.settings["tolerance"]
+
+
+def test_fresh_draws_alone_fit_any_log_density():
+    log_density = lambda w: -0.5 * jnp.sum((w - 1.0) ** 2) - 0.05 * jnp.sum(w**4)
+    fit, frozen = (
+        qd.fit(log_density, np.zeros(3), method=method, progress=False) for method in (qd.Streaming(), qd.Joint())
+    )
+    assert apart(fit, frozen) < 0.02
+
+
+@pytest.mark.parametrize("wrong", [{"optimiser": "sdg"}, {"rows": 0}, {"draws": 2.5}])
+def test_misuse_is_told(wrong):
+    with pytest.raises(ValueError, match=f"Streaming.{next(iter(wrong))}="):
+        qd.Streaming(**wrong)
