@@ -49,8 +49,9 @@ class Program:
 
     def __call__(self, own: Effort, *inputs: Any) -> Any:
         folder = folder_of_programs()
-        plain = folder is None or _on_several_devices(inputs)
-        return self._compiled(own)(*inputs) if plain else self._from(folder, own, inputs)
+        if folder is None or _on_several_devices(inputs):
+            return self._compiled(own)(*inputs)
+        return self._from(folder, own, inputs)
 
     def _from(self, folder: Path, own: Effort, inputs: tuple) -> Any:
         """By a program that is kept in a folder."""

@@ -180,7 +180,8 @@ def read_mesh(mesh: Any) -> Mesh:
     """
     if not isinstance(mesh, Mesh):
         raise ValueError(f"mesh={mesh!r}: give a jax.sharding.Mesh, such as jax.make_mesh((8,), ('draws',)).")
-    names = mesh.axis_names if len(mesh.axis_names) > 1 or mesh.axis_names[0] == ROWS else (DRAWS,)
+    names: tuple[Any, ...] = tuple(mesh.axis_names)
+    names = (DRAWS,) if len(names) == 1 and names != (ROWS,) else names
     if not set(names) <= {DRAWS, ROWS}:
         raise ValueError(f"mesh: its axes are {mesh.axis_names}; name them 'draws' and 'rows', or have one alone.")
     return Mesh(mesh.devices, names, axis_types=(AxisType.Auto,) * len(names))

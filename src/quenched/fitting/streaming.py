@@ -1,3 +1,4 @@
+# pyright: reportMissingImports=false
 """`Streaming`: fresh draws at every step and, for sums of terms, fresh rows (Sec. 4 of the paper), then a frozen polish.
 
 In whitened coordinates half a squared distance is about a KL divergence, and half a squared gradient the nats still to be
