@@ -1,8 +1,7 @@
 """Save and load one fit or many: one `.npz` file of plain arrays and one JSON text, no pickle, readable without this library."""
 
 import json
-import os
-import tempfile
+import zipfile
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import jax
 import numpy as np
 
 from quenched.families import Member, read_member, write_member
+from quenched.files import write_whole
 from quenched.outcome import History, Optimum, Round, Status
 from quenched.posterior import Posterior
 from quenched.result import Fit
@@ -26,7 +26,6 @@ _NUMBERS = ("bound", "check_bound", "check_error", "n_draws", "n_evaluations", "
 
 def save(fit: Fit | Fits, path: str | Path) -> Path:
     """Write a fit, or many. The file appears whole or not at all."""
-    path = Path(path)
     arrays: dict[str, np.ndarray] = {}
     text = {
         "format": _FORMAT,
@@ -38,18 +37,7 @@ def save(fit: Fit | Fits, path: str | Path) -> Path:
         **(_write_many(fit, arrays) if isinstance(fit, Fits) else _write_one(fit, arrays)),
     }
     arrays["fit.json"] = np.array(json.dumps(text))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".npz")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **arrays)  # pyright: ignore
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)  # as any other new file: mkstemp makes private ones
-        os.replace(temporary, path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-    return path
+    return write_whole(path, lambda file: np.savez(file, **arrays))  # pyright: ignore
 
 
 def _write_natural(fit: Fit | Fits, arrays: dict[str, np.ndarray]) -> Any:
@@ -122,7 +110,10 @@ def load(path: str | Path) -> Any:
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"path={str(path)!r}: there is no such file; save a fit there first with fit.save.")
+    if not path.is_file():
+        raise ValueError(f"path={str(path)!r}: is no file but a folder, a pipe or a device; give that of a saved fit.")
     try:
+        _insist_plain(path)
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         text = json.loads(str(arrays.pop("fit.json")))
@@ -136,11 +127,26 @@ def load(path: str | Path) -> Any:
     return fit
 
 
+def _insist_plain(path: Path) -> None:
+    """Before anything is allocated: entries of an archive that say how long they are, none of them compressed."""
+    with zipfile.ZipFile(path) as archive:
+        entries = archive.infolist()
+    if len({entry.filename for entry in entries}) < len(entries):
+        raise ValueError("an entry is there twice")
+    if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+        raise ValueError("its entries are compressed, which those of a saved fit never are")
+    if sum(entry.file_size for entry in entries) > path.stat().st_size:
+        raise ValueError("its entries are longer than the file")
+
+
 def _read_fit(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> Fit | Fits:
     structure = jax.tree.structure(_read_tree(text["structure"]))
     space = Space(structure, tuple(_read_leaf(leaf) for leaf in text["leaves"]))
     fit = _read_many(text, arrays, space) if text.get("many") else _read_one(text, arrays, space)
     _read_natural(fit, text["natural"], arrays)
+    dim = (fit.member if isinstance(fit, Fits) else fit.posterior).dim
+    if dim != space.dim:
+        raise ValueError(f"the posterior has {dim} coordinates, the parameters have {space.dim}")
     return fit
 
 

@@ -19,7 +19,7 @@ import registry
 from quenched.families import member_kinds, read_member, write_member
 from quenched.posterior import Posterior
 from quenched.storage import load, save
-from quenched.transforms import read_transform, transform_kinds, write_transform
+from quenched.transforms import describe_space, read_transform, transform_kinds, write_transform
 
 every_family = pytest.mark.parametrize("family", sorted(registry.FAMILIES))
 dims = st.sampled_from([1, 2, 5])
@@ -124,7 +124,9 @@ def assert_same(one, other):
 @given(dims, seeds)
 def test_any_posterior_survives_a_file(family, dim, seed):
     """Bends and blocks included, whatever fit they came from."""
-    fit = dataclasses.replace(problems.fitted("poisson"), posterior=Posterior(some_member(family, dim, seed)))
+    space, _ = describe_space(np.zeros(dim))
+    posterior = Posterior(some_member(family, dim, seed))
+    fit = dataclasses.replace(problems.fitted("poisson"), posterior=posterior, space=space)
     with tempfile.TemporaryDirectory() as folder:
         loaded = load(save(fit, Path(folder) / "fit.npz"))
     assert_same_arrays(fit.posterior.member, loaded.posterior.member)

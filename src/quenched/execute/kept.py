@@ -10,7 +10,6 @@ import hashlib
 import os
 import pickle
 import platform
-import tempfile
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +18,8 @@ from typing import Any
 import jax
 import jaxlib
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
+
+from quenched.files import write_whole
 
 VARIABLE = "QUENCHED_PROGRAMS"
 _SUFFIX = ".program"
@@ -64,21 +65,9 @@ def compile_or_load(program: Any, inputs: tuple, folder: Path, options: Any) -> 
         return deserialize_and_load(*pickle.loads(path.read_bytes()))
     compiled = lowered.compile()
     with suppress(OSError, ValueError, TypeError, pickle.PicklingError):  # a full disk, or what cannot be serialised
-        _write(path, pickle.dumps(serialize(compiled)))
+        content = pickle.dumps(serialize(compiled))
+        write_whole(path, lambda file: file.write(content))
     return compiled
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=".quenched-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
 
 
 def _digest(text: str, options: str) -> str:

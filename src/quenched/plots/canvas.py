@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 BLUE, GREEN, ORANGE = "#0072B2", "#009E73", "#D55E00"
 INK, GREY, HAIRLINE = "#222222", "#666666", "#d0d0d0"
 SMALL = 8.5  # points
+PLAIN: Any = {"parse_math": False}  # for names: `$x^$` is one, and no formula
 
 
 def new_figure(width: float, height: float) -> "Figure":
@@ -35,9 +36,9 @@ def dress(axes: "Axes", *, title: str = "", xlabel: str = "", ylabel: str = "") 
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(HAIRLINE)
     axes.tick_params(colors=GREY, labelsize=SMALL, length=3)
-    axes.set_title(title, loc="left", fontsize=SMALL + 1.5, color=INK)
-    axes.set_xlabel(xlabel, fontsize=SMALL, color=GREY)
-    axes.set_ylabel(ylabel, fontsize=SMALL, color=GREY)
+    axes.set_title(title, loc="left", fontsize=SMALL + 1.5, color=INK, **PLAIN)
+    axes.set_xlabel(xlabel, fontsize=SMALL, color=GREY, **PLAIN)
+    axes.set_ylabel(ylabel, fontsize=SMALL, color=GREY, **PLAIN)
 
 
 def plain_numbers(axis: Any) -> None:

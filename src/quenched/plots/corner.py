@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from quenched.plots.canvas import BLUE, GREY, ORANGE, SMALL, dress, new_figure
+from quenched.plots.canvas import BLUE, GREY, ORANGE, PLAIN, SMALL, dress, new_figure
 from quenched.plots.panels import draw_density
 from quenched.result import Fit
 
@@ -120,5 +120,5 @@ def _label(axes: "Axes", below: str, beside: str) -> None:
     axes.tick_params(labelsize=SMALL - 2, labelbottom=bool(below), labelleft=bool(beside))
     if axes.get_yticks().size:
         axes.yaxis.set_major_locator(MaxNLocator(2))
-    axes.set_xlabel(below, fontsize=SMALL - 1, color=GREY)
-    axes.set_ylabel(beside, fontsize=SMALL - 1, color=GREY)
+    axes.set_xlabel(below, fontsize=SMALL - 1, color=GREY, **PLAIN)
+    axes.set_ylabel(beside, fontsize=SMALL - 1, color=GREY, **PLAIN)

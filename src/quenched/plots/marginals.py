@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from quenched.draws import Purpose, make, stream
-from quenched.plots.canvas import GREY, INK, SMALL, new_figure
+from quenched.plots.canvas import GREY, INK, PLAIN, SMALL, new_figure
 from quenched.plots.panels import draw_density, draw_intervals
 from quenched.posterior import to_natural
 from quenched.result import Fit
@@ -48,7 +48,7 @@ def plot_marginals(fit: Fit, figure: "Figure | SubFigure | None" = None) -> "Fig
     for axes, panel in zip(grid, shown, strict=False):
         draw = draw_density if panel.values.ndim == 1 else draw_intervals
         draw(axes, panel.values)
-        axes.set_title(panel.title, loc="left", fontsize=SMALL + 1, color=INK)
+        axes.set_title(panel.title, loc="left", fontsize=SMALL + 1, color=INK, **PLAIN)
     for axes in grid[len(shown) :]:
         axes.set_axis_off()
     note = "mean, 50 % interval (strong) and 95 % interval (faint)"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from quenched.plots.canvas import BLUE, GREY, INK, ORANGE, SMALL, dress, new_figure
+from quenched.plots.canvas import BLUE, GREY, INK, ORANGE, PLAIN, SMALL, dress, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +67,7 @@ def plot_spectra(panels: Sequence[Panel], unit: str = "cm/s", path: str | Path |
 
 def _draw(axes: "Axes", panel: Panel) -> None:
     dress(axes)
-    axes.set_title(panel.title, loc="left", fontsize=SMALL - 0.5, color=INK)
+    axes.set_title(panel.title, loc="left", fontsize=SMALL - 0.5, color=INK, **PLAIN)
     axes.fill_between(panel.grid, panel.lower, panel.upper, color=BLUE, alpha=0.14, lw=0, label="band of observations")
     axes.fill_between(
         panel.grid, panel.model_lower, panel.model_upper, color=BLUE, alpha=0.45, lw=0, label="band of the model"

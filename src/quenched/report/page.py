@@ -1,11 +1,11 @@
 """A page: a title, sections, and the style, in one file that asks the network for nothing."""
 
-import os
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from quenched.files import write_whole
 from quenched.report.markup import Markup, escape, part
 
 # The browser refuses whatever is not in the file, should a part ever name it.
@@ -65,12 +65,4 @@ class Document:
 
     def write(self, path: str | Path) -> Path:
         """Write the page. The file appears whole or not at all."""
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            temporary.write_text(str(self), encoding="utf-8")
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
-        return path
+        return write_whole(path, lambda file: file.write(str(self).encode()))

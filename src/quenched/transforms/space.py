@@ -11,6 +11,7 @@ import numpy as np
 from quenched.arrays import Array
 from quenched.frozen import Frozen
 from quenched.numbers import is_list_of_numbers
+from quenched.text import harmless
 from quenched.transforms.joint import Foreign, JointTransform
 from quenched.transforms.transform import Real, Transform, positive
 
@@ -160,7 +161,7 @@ def leaf_name(path: tuple) -> str:
 
 def leaf_names(paths: Sequence[tuple]) -> list[str]:
     """A name for every leaf of a pytree, no two the same: `a.b` for b in a, and then `'a.b'` for a key with a dot."""
-    return _distinct([_keys(path) for path in paths])
+    return [harmless(name) for name in _distinct([_keys(path) for path in paths])]
 
 
 def lists_as_arrays(start: Parameters, transforms: object = None) -> Parameters:

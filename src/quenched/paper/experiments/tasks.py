@@ -7,13 +7,13 @@ each. A task that fails leaves its message in a file beside the others and stops
 import hashlib
 import importlib
 import json
-import os
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from quenched.files import write_whole
 from quenched.paper.experiments.workers import share_out
 
 FORMAT = 1  # raise it when what tasks compute changes: older results are then computed again
@@ -100,9 +100,8 @@ def _finish(task: Task, folder: Path, result: Any, error: str | None) -> Outcome
         failed.write_text(error, encoding="utf-8")
         return Outcome(task, error=error)
     failed.unlink(missing_ok=True)
-    temporary = path.with_suffix(".part")
-    temporary.write_text(json.dumps({"fingerprint": task.fingerprint, "result": result}), encoding="utf-8")
-    os.replace(temporary, path)
+    text = json.dumps({"fingerprint": task.fingerprint, "result": result})
+    write_whole(path, lambda file: file.write(text.encode()))
     return Outcome(task, result)
 
 
