@@ -2,6 +2,7 @@
 # make test    run the tests
 # make test-long      the tests that take minutes: large problems, processes that are killed
 # make test-external  the tests that need other people's packages: NumPyro, PyMC, Stan, PyTorch, ...
+# make dist-check     wheel and sdist are built, and install into an empty environment
 # make docs    build the documentation into site/; make docs-serve shows it
 # make check   formatter, linter, type checker, layers, all tests
 #
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 
-.PHONY: docs docs-serve demo test test-long test-external static check clean
+.PHONY: docs docs-serve demo test test-long test-external dist-check static check clean
 
 demo: $(VENV)/installed-plots
 	$(BIN)/quenched fit examples/eight_schools.py --out out
@@ -33,6 +34,9 @@ docs: $(VENV)/installed-docs
 docs-serve: $(VENV)/installed-docs
 	$(BIN)/mkdocs serve
 
+dist-check:
+	PYTHON=$(PYTHON) .ci/dist-check
+
 static: $(VENV)/installed-check
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -43,6 +47,7 @@ check: static
 	$(MAKE) test
 	$(MAKE) test-long
 	$(MAKE) test-external
+	$(MAKE) dist-check
 
 clean:
 	rm -rf $(VENV) out

@@ -1,9 +1,12 @@
 """NumPyro models, run through NumPyro."""
 
+import json
+
 import numpy as np
 import pytest
 
 import quenched as qd
+from quenched.cli import main
 
 numpyro = pytest.importorskip("numpyro")
 dist = pytest.importorskip("numpyro.distributions")
@@ -148,3 +151,20 @@ def test_what_cannot_be_fitted_is_named(model, arguments, says):
 def test_a_bare_model_is_told_its_reader(schools):
     with pytest.raises(ValueError, match=r"from_numpyro\(eight_schools"):
         qd.fit(eight_schools, schools[1])
+
+
+def test_a_model_file_on_the_command_line(tmp_path, schools):
+    effects, errors = schools
+    (tmp_path / "schools.py").write_text(
+        "import numpyro\nimport numpyro.distributions as dist\nimport numpy as np\n"
+        f"errors = np.array({errors.tolist()})\n"
+        "def model(errors, effects=None):\n"
+        "    mu = numpyro.sample('mu', dist.Normal(0.0, 5.0))\n"
+        "    numpyro.sample('effects', dist.Normal(mu, errors), obs=effects)\n"
+    )
+    (tmp_path / "data.json").write_text(json.dumps({"effects": effects.tolist()}))
+    command = ["fit", str(tmp_path / "schools.py"), "--data", str(tmp_path / "data.json"), "--out", str(tmp_path)]
+    assert main([*command, "--no-diagnosis", "--quiet"]) == 0
+    precision = 1.0 / 25.0 + np.sum(errors**-2.0)
+    found = qd.load(tmp_path / "schools.npz")
+    np.testing.assert_allclose(found.mean["mu"], np.sum(effects / errors**2) / precision, atol=1e-6)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import quenched as qd
+from quenched.cli import main
 
 pm = pytest.importorskip("pymc")
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -104,3 +105,11 @@ def test_what_cannot_be_fitted_is_named(eight_schools):
         qd.fit(eight_schools)
     with pytest.raises(ValueError, match="transforms: the model brings its own"):
         qd.fit(qd.from_pymc(eight_schools), transforms={"tau": qd.positive})
+
+
+def test_a_model_file_on_the_command_line(tmp_path):
+    (tmp_path / "line.py").write_text(
+        "import pymc as pm\nwith pm.Model() as model:\n    pm.Normal('y', pm.Normal('mu', 0.0, 1.0), 1.0, observed=[2.0])\n"
+    )
+    assert main(["fit", str(tmp_path / "line.py"), "--out", str(tmp_path), "--no-diagnosis", "--quiet"]) == 0
+    np.testing.assert_allclose(qd.load(tmp_path / "line.npz").mean["mu"], 1.0, atol=1e-6)

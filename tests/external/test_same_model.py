@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from programs import SCHOOLS
+from programs import SCHOOLS, compiled
 from test_numpyro import eight_schools as in_numpyro
 
 import quenched as qd
@@ -37,7 +37,7 @@ def in_pymc():
 
 def test_five_languages_one_answer():
     data = {"effects": EFFECTS, "errors": ERRORS}
-    program = stan.build(SCHOOLS, data={"J": 8, **{name: value.tolist() for name, value in data.items()}})
+    program = compiled(SCHOOLS, {"J": 8, **{name: value.tolist() for name, value in data.items()}})
     models = {
         "NumPyro": qd.from_numpyro(in_numpyro, ERRORS, effects=EFFECTS),
         "PyMC": qd.from_pymc(in_pymc()),

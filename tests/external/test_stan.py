@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from programs import SCHOOLS, SUPPORTS
+from programs import SCHOOLS, SUPPORTS, compiled
 
 import quenched as qd
 from quenched.cli import main
@@ -16,7 +16,7 @@ stan = pytest.importorskip("stan")
 def schools_model():
     from conftest import EFFECTS, ERRORS
 
-    return stan.build(SCHOOLS, data={"J": 8, "effects": EFFECTS.tolist(), "errors": ERRORS.tolist()})
+    return compiled(SCHOOLS, {"J": 8, "effects": EFFECTS.tolist(), "errors": ERRORS.tolist()})
 
 
 def test_a_fit_speaks_the_language_of_stan(schools_model, tmp_path):
@@ -41,7 +41,7 @@ def test_a_fit_speaks_the_language_of_stan(schools_model, tmp_path):
 
 def test_every_support(tmp_path):
     rows = np.random.default_rng(1).standard_normal((20, 3))
-    model = qd.from_stan(stan.build(SUPPORTS, data={"N": 20, "rows": rows.tolist()}))
+    model = qd.from_stan(compiled(SUPPORTS, {"N": 20, "rows": rows.tolist()}))
     fit = qd.fit(model, draws=128, progress=False)
     samples = fit.sample(200)
     assert "replicate" not in samples

@@ -3,8 +3,10 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import chdir
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -174,4 +176,6 @@ def build(path: Path, data: Mapping[str, Any] | None) -> Any:
         found = ""
     if found:
         return StanModel(str(path), json.dumps(plain))  # pyright: ignore
-    return need("stan", "stan").build(path.read_text(), data=plain)
+    code = path.read_text()
+    with TemporaryDirectory() as folder, chdir(folder):  # its compiler leaves object files where it is called
+        return need("stan", "stan").build(code, data=plain)
