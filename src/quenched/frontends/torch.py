@@ -62,7 +62,7 @@ def _as_array(leaf: Any) -> np.ndarray:
 
 
 def _tensors(tree: Any) -> Any:
-    import torch
+    torch = need("torch", "torch")
 
     return jax.tree.map(lambda leaf: torch.from_numpy(np.array(leaf)), tree)
 
@@ -83,14 +83,14 @@ class _Answer:
 
 
 def _at_once(of_leaves: Callable[..., Any], rows: list[Any]) -> tuple[Any, Any]:
-    import torch
+    torch = need("torch", "torch")
 
     gradients, values = torch.func.vmap(torch.func.grad_and_value(of_leaves, argnums=tuple(range(len(rows)))))(*rows)
     return values.detach(), [gradient.detach() for gradient in gradients]
 
 
 def _in_turn(of_leaves: Callable[..., Any], rows: list[Any]) -> tuple[Any, Any]:
-    import torch
+    torch = need("torch", "torch")
 
     values, gradients = [], []
     for place in range(len(rows[0])):
@@ -104,7 +104,7 @@ def _in_turn(of_leaves: Callable[..., Any], rows: list[Any]) -> tuple[Any, Any]:
 
 def _first(log_density: Callable[..., Any], start: Any, data: Any) -> bool:
     """Evaluate it at the start, to see what it returns, and whether many draws can be evaluated at once."""
-    import torch
+    torch = need("torch", "torch")
 
     try:
         value = log_density(_tensors(start), *(() if data is None else (_tensors(data),)))
