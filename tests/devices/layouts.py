@@ -49,7 +49,7 @@ def told(fit):
 
 def meshes(n):
     explicit = jax.make_mesh((n,), ("anything",))
-    both = jax.make_mesh((n // 2, 2), ("draws", "rows"))
+    both = jax.make_mesh((max(n // 2, 1), min(n, 2)), ("draws", "rows"))
     return {"draws": explicit, "both": both, "rows": jax.make_mesh((n,), ("rows",))}
 
 
