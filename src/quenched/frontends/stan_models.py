@@ -168,14 +168,11 @@ def build(path: Path, data: Mapping[str, Any] | None) -> Any:
     """The program of a file: by BridgeStan where its sources are there, which keeps constants; by PyStan otherwise."""
     plain = {name: np.asarray(value).tolist() for name, value in (data or {}).items()}
     try:
-        from bridgestan import StanModel
-        from bridgestan.compile import get_bridgestan_path
-
-        found = get_bridgestan_path(download=False)
+        found = need("bridgestan.compile", "stan").get_bridgestan_path(download=False)
     except (ImportError, TypeError, ValueError):
         found = ""
     if found:
-        return StanModel(str(path), json.dumps(plain))  # pyright: ignore
+        return need("bridgestan", "stan").StanModel(str(path), json.dumps(plain))
     code = path.read_text()
     with TemporaryDirectory() as folder, chdir(folder):  # its compiler leaves object files where it is called
         return need("stan", "stan").build(code, data=plain)
