@@ -5,7 +5,7 @@ import numpy as np
 
 import quenched as qd
 from matrices import FACTORISED, log_density
-from quenched.execute import trace
+from quenched.execute import Effort, trace
 
 
 def evaluate_often(times: int) -> None:
@@ -14,7 +14,7 @@ def evaluate_often(times: int) -> None:
         for name in FACTORISED:
             programs = trace(log_density(name, 50))
             for _ in range(times):
-                found = programs.evaluate(points, np.ones(32), None, np.zeros(0))
+                found = programs.evaluate(Effort.ALL, points, np.ones(32), None, np.zeros(0))
             print("returned" if np.isfinite(found.gradients).all() else name)
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from matrices import FACTORISED, PLAIN, kernel, log_density
-from quenched.execute import compiled, in_small_calls, lapack, trace
+from quenched.execute import Effort, compiled, in_small_calls, lapack, trace
 from registry import law
 
 TIMEOUT = 900  # seconds: far more than is needed, and less than for ever
@@ -105,34 +106,37 @@ def test_what_is_small_stays_as_it_is(name):
 def test_programs_agree_with_one_point_after_the_other(name):
     function = log_density(name, 25)
     programs, points = trace(function), rows(12)
-    found = programs.evaluate(points, np.ones(12), None, NOTHING)
+    found = programs.evaluate(Effort.ALL, points, np.ones(12), None, NOTHING)
     one = jax.jit(jax.value_and_grad(function))
     values, gradients = zip(*(one(point) for point in points), strict=True)
     np.testing.assert_allclose(found.values, values, rtol=1e-10)
     np.testing.assert_allclose(found.gradients, np.array(gradients), rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(programs.values(points, None, NOTHING), values, rtol=1e-10)
+    np.testing.assert_allclose(programs.values(Effort.ALL, points, None, NOTHING), values, rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["solve", "eigenvalues"])
 def test_second_derivatives_agree_with_those_of_jax(name):
     function, point = log_density(name, 25), rows(1)[0]
-    hessian = trace(function).second_order(point, None, NOTHING, 3)[2]
+    hessian = trace(function).second_order(Effort.ALL, point, None, NOTHING, 3)[2]
     np.testing.assert_allclose(hessian, jax.jit(jax.hessian(function))(point), rtol=1e-6, atol=1e-8)
 
 
 def test_programs_make_no_large_call():
     programs, points = trace(log_density("inverse", 40)), rows(32)
     assert largest(programs.inside.evaluate, points, np.ones(32), None, NOTHING) <= lapack._OPERATIONS
-    assert largest(programs.evaluate, points, np.ones(32), None, NOTHING) <= lapack._OPERATIONS
-    assert largest(programs.values, points, None, NOTHING) <= lapack._OPERATIONS
-    assert largest(lambda point: programs.second_order(point, None, NOTHING, 3), points[0]) <= lapack._OPERATIONS
+    assert largest(partial(programs.evaluate, Effort.ALL), points, np.ones(32), None, NOTHING) <= lapack._OPERATIONS
+    assert largest(partial(programs.values, Effort.ALL), points, None, NOTHING) <= lapack._OPERATIONS
+    assert (
+        largest(lambda point: programs.second_order(Effort.ALL, point, None, NOTHING, 3), points[0])
+        <= lapack._OPERATIONS
+    )
 
 
 def test_points_that_only_fill_up_do_not_count_for_hyperparameters():
     function = lambda w, data, free: log_density("solve", 40)(w) * jnp.exp(free[0])
     points, counts, free = rows(8), np.array([1.0] * 5 + [0.0] * 3), np.array([0.2])
     assert lapack.points_together(jax.grad(function), points[0], None, free) < 8
-    found = trace(function).evaluate(points, counts, None, free)
+    found = trace(function).evaluate(Effort.ALL, points, counts, None, free)
     expected = sum(jax.jit(jax.grad(function, argnums=2))(point, None, free) for point in points[:5])
     np.testing.assert_allclose(found.free_gradient, expected, rtol=1e-9)
 
