@@ -1,3 +1,4 @@
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 """Two packages that run Stan programs, behind one face: BridgeStan and PyStan 3."""
 
 import json

@@ -1,3 +1,4 @@
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 """PyTorch: a log density of tensors, or a module whose parameters are what is inferred; gradients by autograd."""
 
 import copy
