@@ -5,6 +5,7 @@ from .execute import keep_programs
 from .families import Blocks, Warped
 from .fitting import Alternating, Joint, Streaming, assess, fit, fit_many
 from .frontends import from_numpyro, from_pymc, from_stan, from_torch
+from .nesting import nested
 from .outcome import Status
 from .result import Fit, FitError
 from .results import Fits
@@ -61,6 +62,7 @@ __all__ = [
     "laplace",
     "load",
     "matched",
+    "nested",
     "ordered",
     "positive",
     "real",

@@ -43,6 +43,7 @@ CONTRACT = {
     "laplace",
     "load",
     "matched",
+    "nested",
     "ordered",
     "positive",
     "real",

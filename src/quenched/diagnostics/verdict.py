@@ -64,6 +64,24 @@ def _more_draws(d: "Diagnosis") -> str:
     return f"Use more draws (now {d.fit.n_draws}): draws={4 * d.fit.n_draws}."
 
 
+def _nested_command(d: "Diagnosis") -> str:
+    """The parameters that drive the others, as the outer ones of a nested fit."""
+    space = d.fit.space
+    of_coordinate = [leaf.name for leaf, size in zip(space.leaves, space.sizes, strict=True) for _ in range(size)]
+    leaf_of = dict(zip(real_names(space), of_coordinate, strict=True))
+    outer = list(dict.fromkeys(leaf_of[name] for name in d.driving))
+    if len(outer) == len(space.leaves) or d.fit.settings["method"] == "nested":
+        return f"Or draw {_some(d.driving)} by MCMC."
+    given = ", data=data" if _takes_data(d.fit) else ""
+    given += ", transforms=transforms" if space.constrained else ""
+    return f"Try quenched.nested(log_density, start, outer={outer!r}{given})."
+
+
+def _takes_data(fit: "Fit") -> bool:
+    origin = fit.origin
+    return origin is not None and origin.problem.target.given(origin.problem.data) is not None
+
+
 def findings(diagnosis: "Diagnosis") -> list[Finding]:
     """Those that hold, the most urgent first."""
     return [finding for finding in FINDINGS if finding.holds(diagnosis)]
@@ -182,9 +200,9 @@ FINDINGS = (
         lambda d: bool(d.driving) and d.answer.trust is not Trust.BOTH,
         lambda d: (
             f"The spread of the others changes with {_some(d.driving)}, which no Gaussian follows: write the model so that "
-            f"it does not (non-centred), or draw {_some(d.driving)} by MCMC."
+            "it does not (non-centred), or let it be solved for every value of those."
         ),
-        lambda d: "",
+        _nested_command,
     ),
     Finding(
         "copies elsewhere",

@@ -6,6 +6,8 @@ from quenched.families.files import read_member, write_member
 from quenched.families.full import Full, FullGaussian, from_scale
 from quenched.families.gaussian import Family, Gaussian
 from quenched.families.member import LOG_TWO_PI, Groups, Member, ask
+from quenched.families.monomials import count_monomials, monomials
+from quenched.families.nested import Conditionals, Nested, NestedGaussian, best_degree, nested_member
 from quenched.families.precision import cholesky_or_nan, factor_of_inverse, natural_units, positive_definite
 from quenched.families.registry import families, member_kinds
 from quenched.families.roles import Role, roles
@@ -16,6 +18,7 @@ __all__ = [
     "LOG_TWO_PI",
     "Blocks",
     "BlocksGaussian",
+    "Conditionals",
     "Diagonal",
     "DiagonalGaussian",
     "Family",
@@ -24,16 +27,22 @@ __all__ = [
     "Gaussian",
     "Groups",
     "Member",
+    "Nested",
+    "NestedGaussian",
     "Role",
     "Warped",
     "WarpedGaussian",
     "ask",
+    "best_degree",
     "cholesky_or_nan",
+    "count_monomials",
     "factor_of_inverse",
     "families",
     "from_scale",
     "member_kinds",
+    "monomials",
     "natural_units",
+    "nested_member",
     "positive_definite",
     "read_member",
     "roles",

@@ -5,6 +5,7 @@ from quenched.families.diagonal import Diagonal, DiagonalGaussian
 from quenched.families.full import Full, FullGaussian
 from quenched.families.gaussian import Family
 from quenched.families.member import Member
+from quenched.families.nested import NestedGaussian
 from quenched.families.warped import Warped, WarpedGaussian
 
 families: dict[str, Family] = {"full": Full(), "diagonal": Diagonal(), "warped": Warped()}  # as in `family=...`
@@ -14,4 +15,5 @@ member_kinds: dict[str, type[Member]] = {  # as files call them
     "DiagonalGaussian": DiagonalGaussian,
     "BlocksGaussian": BlocksGaussian,
     "WarpedGaussian": WarpedGaussian,
+    "NestedGaussian": NestedGaussian,
 }

@@ -30,6 +30,7 @@ from quenched.targets.terms import (
     numbers_of_rows,
     of_some_rows,
     some_rows,
+    log_density_of,
     sum_of,
     whole,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "log_density",
     "numbers_of_rows",
     "of_some_rows",
+    "log_density_of",
     "package_of",
     "read_model",
     "read_target",

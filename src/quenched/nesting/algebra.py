@@ -1,0 +1,78 @@
+"""Symmetric matrices of many inner problems side by side: inverted, solved with, and met by what rows see.
+
+All arrays have the problems ("lanes") along their *last* axis. So every operation is one over contiguous numbers, whatever the
+sparsity, and none of them is a call of LAPACK, which would have to take the lanes in turn.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from quenched.arrays import Array
+
+
+class Inverse(NamedTuple):
+    """Of precisions; NaN in lanes where one is not positive definite."""
+
+    log_determinant: Array  # of the precision, (lanes,)
+    covariance: Array  # where the algebra keeps entries, (size, lanes)
+
+
+@dataclass(frozen=True)
+class Dense:
+    """Every pair of coordinates may correlate: the entries are those of a (dim, dim) matrix, row by row."""
+
+    dim: int
+
+    @property
+    def size(self) -> int:
+        return self.dim**2
+
+    def places(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Where entries are kept."""
+        return rows * self.dim + columns
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Of every entry that is kept."""
+        return np.repeat(np.arange(self.dim), self.dim)
+
+    @property
+    def columns(self) -> np.ndarray:
+        return np.tile(np.arange(self.dim), self.dim)
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        return self.places(np.arange(self.dim), np.arange(self.dim))
+
+    def invert(self, precision: Array) -> Inverse:
+        matrix = precision.reshape(self.dim, self.dim, -1)
+        log_determinant, inverse = sweep(matrix)
+        return Inverse(log_determinant, inverse.reshape(self.size, -1))
+
+    def solve(self, inverse: Inverse, vector: Array) -> Array:
+        return jnp.sum(inverse.covariance.reshape(self.dim, self.dim, -1) * vector, axis=1)
+
+    def to_dense(self, entries: np.ndarray) -> np.ndarray:
+        """(lanes, dim, dim), on the host."""
+        return np.moveaxis(np.asarray(entries).reshape(self.dim, self.dim, -1), -1, 0)
+
+
+def sweep(matrix: Array) -> tuple[Array, Array]:
+    """Log-determinant and inverse of (dim, dim, lanes) by Gauss-Jordan steps, one pivot after the other."""
+    dim = len(matrix)
+
+    def step(k, carried):
+        matrix, total = carried
+        row, pivot = matrix[k], matrix[k, k]
+        pivot = jnp.where(pivot > 0.0, pivot, jnp.nan)
+        scaled = row / pivot
+        matrix = matrix - matrix[:, k, None] * scaled
+        matrix = matrix.at[k].set(scaled).at[:, k].set(scaled).at[k, k].set(-1.0 / pivot)
+        return matrix, total + jnp.log(pivot)
+
+    swept, total = jax.lax.fori_loop(0, dim, step, (matrix, jnp.zeros(matrix.shape[-1:])))
+    return total, -swept

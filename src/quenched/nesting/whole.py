@@ -1,0 +1,213 @@
+"""`nested`: a posterior of a few outer parameters, and for each of their values the best Gaussian of all the others."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from quenched.draws import Purpose, make, stream
+from quenched.families import Conditionals as AtDraws
+from quenched.families import Family, best_degree, nested_member
+from quenched.fitting import assess, fit, ready, told, with_hints
+from quenched.nesting.choosing import outer_leaves
+from quenched.nesting.outer import Outer, make_outer
+from quenched.nesting.split import Split, split
+from quenched.outcome import History, Status
+from quenched.result import Fit
+from quenched.targets import EntropyForm, Model, Target, check_terms, read_model
+from quenched.transforms import describe_space
+
+_NODES = (128, 64)  # outer draws whose inner Gaussians the posterior is made from: its own, and further out
+_PER_OUTER = 64  # draws for each outer coordinate, at the most unless told otherwise
+_CHECK = 256  # check draws of the outer fits; the whole posterior is checked by more
+_WIDER = 1.3  # how far they reach out, relative to the posterior's own
+_MOST_INNER = 1000
+
+
+@with_hints
+def nested(
+    log_density: Callable[..., Any] | Target | Model,
+    start: Any = None,
+    outer: Sequence[str] | None = None,
+    *,
+    data: Any = None,
+    family: str | Family = "warped",
+    transforms: Any = None,
+    draws: int | None = None,
+    seed: int = 0,
+    max_draws: int | None = None,
+    tolerance: float | None = None,
+    check: int | None = None,
+    max_seconds: float | None = None,
+    throw: bool = True,
+    progress: bool = True,
+) -> Fit:
+    """Fit a posterior of a few outer parameters, with the best Gaussian of all others solved for each of their draws.
+
+    For hierarchical models, whose effects spread with their own standard deviations: no single Gaussian follows that, and
+    one over all parameters makes the posterior of the standard deviations too narrow.
+
+    Parameters
+    ----------
+    log_density
+        As in `fit`: a log density in JAX, or a sum of terms (`sum_of`), whose inner problems are solved by quadrature.
+    start
+        A pytree whose leaves have names.
+    outer
+        Names of the leaves that are outer: those with which the spread of the others changes (standard deviations,
+        correlations, persistence). What is Gaussian given them (fixed effects, mean levels) belongs inside. For a sum of
+        terms they are found: the leaves that many rows see whole, and in which these are not quadratic.
+    data, transforms, draws, seed, max_draws, tolerance, check, max_seconds, throw, progress
+        As in `fit`, for the outer parameters.
+    family
+        Of the outer parameters.
+
+    Returns
+    -------
+    Fit
+        Of all parameters: means, sds and samples of the inner ones are those of a mixture over the outer ones. `bound`,
+        `khat` and `evidence` are those of the whole posterior against the whole log density.
+
+    Raises
+    ------
+    ValueError
+        For misuse, before anything is computed.
+    FitError
+        When the log density is not finite where it must be, or no ascent is possible.
+    """
+    began = time.perf_counter()
+    model = read_model(log_density, start, transforms=transforms, data=data)
+    _insist_traced(model)
+    with ready(model, False, max_seconds):
+        space, point = describe_space(model.start, model.transforms)
+        if model.target.terms is not None:
+            check_terms(model.target.terms, model.target.data, space, model.data, None)
+        chosen = split(space, outer_leaves(model, space, point) if outer is None else outer)
+        _insist_few_inside(chosen)
+        problem = warmed(make_outer(model.target, chosen, point, model.data, seed), point)
+    asked: dict[str, Any] = {"seed": seed, "tolerance": tolerance, "max_seconds": max_seconds, "check": _CHECK}
+    asked |= {"throw": False, "progress": progress}
+    begin, n = chosen.outer_start(point), len(chosen.outer_places)
+    first = fit(problem.function, begin, data=problem.handed, draws=max(64, 4 * n), **asked)
+    if first.status in (Status.NOT_FINITE, Status.NO_ASCENT):
+        return told(_of_outer(model, first, chosen), throw)
+    with jax.enable_x64(True):
+        problem = _with_better_guess(problem, first, seed)
+    most = max(128, _PER_OUTER * n) if max_draws is None and draws is None else max_draws
+    found = fit(problem.function, first, data=problem.handed, family=family, draws=draws, max_draws=most, **asked)
+    return told(judged(model, problem, chosen, found, began, check=check, called="nested", before=first), throw)
+
+
+def warmed(problem: Outer, point: np.ndarray) -> Outer:
+    """With the inner problem solved at the start."""
+    theta = point[problem.function.split.outer_places][None]
+    return problem.with_guess(theta, problem.solved(theta).conditionals)
+
+
+def judged(
+    model: Model,
+    problem: Outer,
+    chosen: Split,
+    outer: Fit,
+    began: float,
+    *,
+    check: int | None,
+    called: str,
+    before: Fit | None = None,
+) -> Fit:
+    """The posterior of all parameters, compared with the log density of all."""
+    with jax.enable_x64(True):
+        member = posterior_of(problem, chosen, outer)
+    whole = assess(model, member, check=check, seed=outer.settings["seed"], throw=False, progress=False)
+    settings = {**whole.settings, "method": called, "outer": list(chosen.outer_start(np.zeros(chosen.space.dim)))}
+    settings |= {"family": "nested", "outer_family": outer.settings["family"]}
+    note = f"The bound with the inner Gaussians at their best is {outer.bound:.4f} nats."
+    others = () if before is None else (before,)
+    return replace(
+        whole,
+        status=outer.status,
+        message=f"{outer.message} {note}",
+        settings=settings,
+        n_evaluations=whole.n_evaluations + sum(one.n_evaluations for one in (outer, *others)),
+        n_objective_evaluations=sum(one.n_objective_evaluations for one in (outer, *others)),
+        seconds=time.perf_counter() - began,
+        history=History((*(entry for one in others for entry in one.history), *outer.history)),
+    )
+
+
+def posterior_of(problem: Outer, chosen: Split, outer: Fit) -> Any:
+    """A nested member from the inner Gaussians at draws of the outer posterior."""
+    member, dim, seed = outer.posterior.member, outer.posterior.dim, outer.settings["seed"]
+    equal, wide = (
+        make("matched", max(n, 4 * dim), dim, stream(seed, Purpose.DRAWS, 2 + place)).points
+        for place, n in enumerate(_NODES)
+    )
+    wide = _WIDER * wide
+    z = np.concatenate([equal, wide])
+    solved = problem.solved(outer.posterior.transform(z))
+    sound = solved.error <= 1e-3
+    if not sound[: len(equal)].any():
+        raise ValueError("outer: no inner problem has a solution under the outer posterior.")
+    factors, good = _factors(problem.inner.algebra.to_dense(solved.conditionals.precision))
+    sound &= good
+    kept = np.flatnonzero(sound)
+    given = AtDraws(z[kept], solved.conditionals.mean.T[kept], factors[kept], int(sound[: len(equal)].sum()))
+    degree = best_degree(dim, len(kept))
+    reach = float(np.sqrt(np.sum(z**2, axis=1).max()))
+    return nested_member(member, tuple(chosen.outer_places.tolist()), given, degree, reach)
+
+
+def _factors(precisions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lower-triangular factors of the inverses, and which there are."""
+    good = np.isfinite(precisions).all(axis=(1, 2))
+    safe = np.where(good[:, None, None], precisions, np.eye(precisions.shape[1]))
+    flipped = np.linalg.cholesky(safe[:, ::-1, ::-1])
+    upper = flipped[:, ::-1, ::-1]  # precision = U Uᵀ with U upper, so that its inverse is L Lᵀ with L = U⁻ᵀ lower
+    return np.swapaxes(np.linalg.inv(upper), 1, 2), good
+
+
+def _with_better_guess(problem: Outer, first: Fit, seed: int) -> Outer:
+    thetas = first.posterior.transform(
+        1.5 * make("matched", 64, first.posterior.dim, stream(seed, Purpose.DRAWS, 4)).points
+    )
+    solved = problem.solved(thetas)
+    sound = np.flatnonzero(solved.error <= 1e-3)
+    if not len(sound):
+        return problem
+    return problem.with_guess(
+        thetas[sound], type(solved.conditionals)(*(part[:, sound] for part in solved.conditionals))
+    )
+
+
+def _of_outer(model: Model, outer: Fit, chosen: Split) -> Fit:
+    """An outer fit that led nowhere, as it is."""
+    return replace(
+        outer,
+        message=f"Of the outer parameters {', '.join(chosen.outer_start(np.zeros(chosen.space.dim)))}: {outer.message}",
+    )
+
+
+def _insist_traced(model: Model) -> None:
+    if model.target.on_host:
+        raise ValueError(
+            "log_density: nested differentiates it in lanes; write it in JAX, not as a function on the host."
+        )
+    if not isinstance(model.target.make_form(1), EntropyForm):
+        raise ValueError(
+            "log_density: nested takes a log density or a sum of terms; put the prior into it instead of "
+            "with_gaussian_prior or regression."
+        )
+    if isinstance(model.start, Fit):
+        raise ValueError("start: give an array or a pytree; nested does not go on from a fit.")
+
+
+def _insist_few_inside(chosen: Split) -> None:
+    n = len(chosen.inner_places)
+    if n > _MOST_INNER:
+        raise ValueError(
+            f"start: {n} parameters are left inside, and nested holds a matrix of them for every draw; up to {_MOST_INNER} "
+            "are possible. Use quenched.fit(sum_of(...), start) with hyper=..., or fewer parameters."
+        )
