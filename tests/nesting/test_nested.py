@@ -91,13 +91,6 @@ def test_marginals_and_evidence_are_those_of_the_integral(by_terms):
     assert samples["level"].std() == pytest.approx(truth["level"][1], rel=0.05)
 
 
-def test_a_plain_log_density_gives_the_same(by_terms):
-    plain = qd.nested(written_out, START, outer=["log_sd"], data=Y, progress=False)
-    for name in START:
-        np.testing.assert_allclose(plain.mean[name], by_terms.mean[name], atol=0.02)
-        np.testing.assert_allclose(plain.sd[name], by_terms.sd[name], rtol=0.03)
-
-
 def test_a_nested_fit_is_saved_and_loaded(by_terms, tmp_path):
     loaded = qd.load(by_terms.save(tmp_path / "nested.npz"))
     for name in START:
@@ -117,8 +110,7 @@ def test_what_is_transformed_comes_back(by_terms):
         np.testing.assert_allclose(np.linalg.slogdet(jacobian)[1], member.log_slope(z), atol=1e-8)
 
 
-@pytest.mark.parametrize("likelihood", ["bernoulli"])
-def test_gradients_in_the_outer_parameters_are_right(likelihood):
+def test_gradients_in_the_outer_parameters_are_right():
     target = qd.sum_of(
         qd.each(
             lambda seen, y: y * seen["effect"] - jnp.logaddexp(0.0, seen["effect"]), Y > 0.5, sees={"effect": GROUP}

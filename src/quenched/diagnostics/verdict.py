@@ -12,6 +12,7 @@ from quenched.weights import BAD
 
 if TYPE_CHECKING:
     from quenched.diagnostics.diagnosis import Diagnosis
+    from quenched.result import Fit
 
 _SHORT_OF_TOP = 0.01  # nats
 _DRAWS_MATTER = 0.1  # posterior standard deviations

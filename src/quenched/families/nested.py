@@ -4,9 +4,9 @@
 polynomials of the outer draws. So the marginals of u are mixtures, with the skewness and the tails that θ gives them.
 """
 
-from typing import ClassVar
+from dataclasses import replace
+from typing import ClassVar, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,6 +18,7 @@ from quenched.families.member import Member
 from quenched.families.monomials import count_monomials, monomials
 from quenched.families.roles import correlation, location, shape, spread
 from quenched.families.triangle import pack, packed_size, unpack
+from quenched.frozen import static
 
 _AT_A_TIME = 64  # draws whose factors are held together
 _RIDGE = 1e-9
@@ -39,9 +40,9 @@ class NestedGaussian(Member):
     log_scales: Array = shape()  # (monomials, inner)
     tilts: Array = shape()  # (monomials, inner * (inner - 1) / 2)
     inner_log_determinant: Array = spread()
-    places: tuple[int, ...] = eqx.field(static=True)  # of the outer coordinates
-    degree: int = eqx.field(static=True)
-    reach: float = eqx.field(static=True)
+    places: tuple[int, ...] = static()  # of the outer coordinates
+    degree: int = static()
+    reach: float = static()
     affine: ClassVar[bool] = False
 
     @property
@@ -98,14 +99,12 @@ class NestedGaussian(Member):
         return self.outer.log_determinant() + self.inner_log_determinant
 
     def moved(self, inner):
-        numbers = jax.tree.map(jnp.add, self, inner)
-        return eqx.tree_at(lambda member: member.outer, numbers, self.outer.moved(inner.outer))
+        return replace(jax.tree.map(jnp.add, self, inner), outer=self.outer.moved(inner.outer))
 
     def shifted(self, shift):
         outer = self.outer.shifted(shift[np.array(self.places)])
         centres = jnp.asarray(self.centres).at[0].add(shift[self._inner])
-        where = lambda member: (member.outer, member.mean, member.centres)
-        return eqx.tree_at(where, self, (outer, self.mean + shift, centres))
+        return replace(self, outer=outer, mean=self.mean + shift, centres=centres)
 
     @property
     def scale(self) -> Array:
@@ -119,9 +118,9 @@ class Nested(Family):
     """Gaussians of the inner coordinates, given the outer ones. Made by `quenched.nested`."""
 
     of_outer: Family
-    places: tuple[int, ...] = eqx.field(static=True)
-    degree: int = eqx.field(static=True, default=2)
-    reach: float = eqx.field(static=True, default=4.0)
+    places: tuple[int, ...]
+    degree: int = 2
+    reach: float = 4.0
     affine: ClassVar[bool] = False
 
     @property
@@ -156,13 +155,13 @@ class Nested(Family):
         )
 
 
-class Conditionals(eqx.Module):
+class Conditionals(NamedTuple):
     """Gaussians of the inner coordinates at some outer draws: what a nested member is made from."""
 
     draws: np.ndarray  # (nodes, outer), by which the polynomials are found
     means: np.ndarray
     factors: np.ndarray  # lower triangular, (nodes, inner, inner)
-    n_equal: int = eqx.field(static=True)  # the first so many stand for the outer posterior, with equal weights
+    n_equal: int  # the first so many stand for the outer posterior, with equal weights
 
 
 def nested_member(
@@ -213,13 +212,9 @@ def _moments(outer: Member, places: tuple[int, ...], given: Conditionals) -> tup
     thetas = np.asarray(outer.transform(given.draws[equal]))
     means, factors = given.means[equal], given.factors[equal]
     away, across = means - means.mean(axis=0), thetas - thetas.mean(axis=0)
-    dim = len(places) + means.shape[1]
-    mean, covariance = np.zeros(dim), np.zeros((dim, dim))
-    mean[list(places)], mean[inner] = np.asarray(outer.mean), means.mean(axis=0)
-    covariance[np.ix_(places, places)] = np.asarray(outer.covariance)
-    covariance[np.ix_(inner, inner)] = np.einsum("kij,klj->il", factors, factors) / len(means) + away.T @ away / len(
-        means
-    )
-    covariance[np.ix_(places, inner)] = across.T @ away / len(means)
-    covariance[np.ix_(inner, places)] = covariance[np.ix_(places, inner)].T
+    order = np.argsort(np.concatenate([np.array(places, int), inner]))
+    within = np.einsum("kij,klj->il", factors, factors) / len(means) + away.T @ away / len(means)
+    shared = across.T @ away / len(means)
+    covariance = np.block([[np.asarray(outer.covariance), shared], [shared.T, within]])[order][:, order]
+    mean = np.concatenate([np.asarray(outer.mean), means.mean(axis=0)])[order]
     return mean, covariance

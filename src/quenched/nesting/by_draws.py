@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from quenched.arrays import Array
 from quenched.nesting.algebra import Dense, Inverse
-from quenched.nesting.newton import Expected
+from quenched.nesting.newton import Expected, Inner
 from quenched.nesting.split import Split
 from quenched.targets import Target, call
 
@@ -26,7 +26,7 @@ class DrawArrays(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ByDraws:
+class ByDraws(Inner):
     """A log density with some parameters outside."""
 
     algebra: Dense

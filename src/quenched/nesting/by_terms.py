@@ -9,7 +9,7 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.nesting.algebra import Dense, Inverse
-from quenched.nesting.newton import Expected
+from quenched.nesting.newton import Expected, Inner
 from quenched.nesting.rows import RowArrays, Rows, read_rows
 from quenched.nesting.split import Split
 from quenched.targets import Target, local_terms
@@ -23,7 +23,7 @@ class TermArrays(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ByTerms:
+class ByTerms(Inner):
     """A sum of terms with some parameters outside."""
 
     algebra: Dense

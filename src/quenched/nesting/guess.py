@@ -43,7 +43,7 @@ def learned(thetas: np.ndarray, solved: Conditionals) -> Guess:
     x = (thetas - centre) / scale
     features = np.asarray(monomials(x, DEGREE))
     # Fewer problems than monomials: the smallest coefficients that will do.
-    coefficients = [np.linalg.lstsq(features, np.asarray(part).T, rcond=1e-10)[0].T for part in solved]
+    mean, precision = (np.linalg.lstsq(features, np.asarray(part).T, rcond=1e-10)[0].T for part in solved)
     nearest = int(np.argmin(np.sum(x**2, axis=1)))
     fallback = Conditionals(*(np.asarray(part)[:, nearest : nearest + 1] for part in solved))
-    return Guess(centre, scale, *coefficients, fallback)
+    return Guess(centre, scale, mean, precision, fallback)

@@ -5,9 +5,9 @@ Hessian, so both are put there until nothing moves: Λ ← E[−∇²], m ← m 
 parameters is its slope with the inner Gaussian held (envelope theorem).
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from quenched.arrays import Array
 from quenched.nesting.algebra import Inverse
 from quenched.nesting.mixing import Recent, mix, nothing_recent
 
-_AT_REST = 1e-6  # of a step, in standard deviations
+_AT_REST = 1e-7  # of a step, in standard deviations
 _MOST_STEPS = 60
 _SHORTEST = 1e-4  # of a Newton step
 _ROUNDING = 1e-11  # of a bound, relative
@@ -33,23 +33,27 @@ class Expected(NamedTuple):
     precision: Array  # (entries, lanes)
 
 
-class Inner(Protocol):
+class Inner(ABC):
     """An inner problem: structure alone. Its arrays are handed over with every call."""
 
-    @property
-    def algebra(self) -> Any:
-        """How its matrices are kept."""
-        ...
+    algebra: Any  # how its matrices are kept
+    envelope: ClassVar[bool] = True  # at the top, the slope with the Gaussian held is the whole slope
 
     @abstractmethod
     def expected(self, thetas: Array, mean: Array, inverse: Inverse, arrays: Any) -> Expected:
         """Under N(mean, covariance) of every lane, at its outer parameters, (lanes, outer)."""
-        ...
+
+    def worth(self, value: Array, inverse: Inverse) -> Array:
+        """What a search raises: the bound."""
+        return value + entropy(inverse, self.algebra.dim)
+
+    def closing(self, inverse: Inverse) -> Array | float:
+        """What is added to it once it is found."""
+        return 0.0
 
     @abstractmethod
     def value(self, thetas: Array, mean: Array, inverse: Inverse, arrays: Any) -> Array:
         """The mean log densities alone, (lanes,)."""
-        ...
 
 
 class Conditionals(NamedTuple):
@@ -106,7 +110,7 @@ def solve(inner: Inner, thetas: Array, arrays: Any, guess: Conditionals) -> Solv
         change = ahead.precision[algebra.diagonal] / there.precision[algebra.diagonal]
         decrement = jnp.sum(ahead.mean * expected.gradient, axis=0)
         error = jnp.sqrt(jnp.maximum(decrement, 0.0)) + jnp.max(jnp.abs(change), axis=0)
-        bound = expected.value + _entropy(inverse, len(there.mean))
+        bound = inner.worth(expected.value, inverse)
         slack = _ROUNDING * (1.0 + jnp.abs(search.bound))
         good = jnp.isfinite(bound) & jnp.isfinite(error) & ~(bound < search.bound - slack)
         n_steps = search.n_steps + 1
@@ -131,7 +135,8 @@ def solve(inner: Inner, thetas: Array, arrays: Any, guess: Conditionals) -> Solv
     last = jax.lax.while_loop(lambda search: jnp.any(unsettled(search)), step, first)
     inverse = algebra.invert(last.here.precision)
     held = lambda thetas: jnp.sum(inner.value(thetas, last.here.mean, inverse, arrays))
-    return Solved(last.here, last.bound, jax.grad(held)(thetas), last.error, last.n_steps)
+    bound = last.bound + inner.closing(inverse)
+    return Solved(last.here, bound, jax.grad(held)(thetas), last.error, last.n_steps)
 
 
 def _flat(both: Conditionals) -> Array:
@@ -142,7 +147,8 @@ def _cut(flat: Array, dim: int) -> Conditionals:
     return Conditionals(flat[:dim], flat[dim:])
 
 
-def _entropy(inverse: Inverse, dim: int) -> Array:
+def entropy(inverse: Inverse, dim: int) -> Array:
+    """Of Gaussians with these precisions."""
     return 0.5 * (dim * (1.0 + _LOG_TWO_PI) - inverse.log_determinant)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from quenched.arrays import Array
 from quenched.draws import Purpose, make, stream
 from quenched.nesting.algebra import Dense
+from quenched.nesting.at_mode import AtMode
 from quenched.nesting.by_draws import ByDraws, DrawArrays
 from quenched.nesting.by_terms import read_terms
 from quenched.nesting.guess import Guess, constant, learned
@@ -22,6 +23,7 @@ from quenched.targets import Target, fingerprint
 _COLD = 1e2  # precision of the first guess
 _DRAWS = 8  # for each inner coordinate, of a log density without known terms
 _LANES = 256  # solved together
+_DIFFERENCE = 1e-3  # of outer coordinates
 _AT_REST = 1e-4  # error of a search beyond which it has failed
 
 
@@ -45,9 +47,21 @@ class OuterLogDensity:
 
 def _values_and_gradients(inner: Inner, thetas: Array, handed: Handed) -> tuple[Array, Array]:
     found = solve_from(inner, thetas, handed)
+    if not inner.envelope:
+        found = found._replace(gradient=_differences(inner, thetas, handed, found))
     # What has no top has no bound: the fit keeps away from there.
     failed = ~(found.error <= _AT_REST)
     return jnp.where(failed, -jnp.inf, found.bound), jnp.where(failed[:, None], jnp.nan, found.gradient)
+
+
+def _differences(inner: Inner, thetas: Array, handed: Handed, found: Solved) -> Array:
+    """Slopes by central differences, from where the searches have ended."""
+    columns = []
+    for place in range(thetas.shape[1]):
+        step = _DIFFERENCE * jnp.eye(thetas.shape[1])[place]
+        ahead, behind = (solve(inner, thetas + sign * step, handed.arrays, found.conditionals) for sign in (1.0, -1.0))
+        columns.append((ahead.bound - behind.bound) / (2.0 * _DIFFERENCE))
+    return jnp.stack(columns, axis=1)
 
 
 def solve_from(inner: Inner, thetas: Array, handed: Handed) -> Solved:
@@ -95,8 +109,10 @@ def _solve(inner: Inner, thetas: Array, handed: Handed) -> Solved:
     return solve_from(inner, thetas, handed)
 
 
-def make_outer(target: Target, split: Split, point: np.ndarray, data: Any, seed: int) -> Outer:
-    """The outer problem of a target; `point` is the start on the real line."""
+def make_outer(
+    target: Target, split: Split, point: np.ndarray, data: Any, seed: int, *, at_mode: bool = False
+) -> Outer:
+    """The outer problem of a target; `point` is the start on the real line. `at_mode` puts Laplace's Gaussians inside."""
     dim = len(split.inner_places)
     if target.terms is not None:
         inner, arrays = read_terms(target, split, point, data, seed)
@@ -106,6 +122,7 @@ def make_outer(target: Target, split: Split, point: np.ndarray, data: Any, seed:
         inner = ByDraws(Dense(dim), target, split)
         arrays = DrawArrays(make("matched", n, dim, stream(seed, Purpose.DRAWS, 1)).points, target.handed(data))
         seen = (fingerprint(target.function),)
+    inner = AtMode(inner.algebra, inner) if at_mode else inner
     known = None if any(one is None for one in seen) else (seen, split, _structure(inner))
     function = OuterLogDensity(inner, split)
     if known is not None:
@@ -118,6 +135,8 @@ def make_outer(target: Target, split: Split, point: np.ndarray, data: Any, seed:
 
 
 def _structure(inner: Any) -> Hashable:
+    if isinstance(inner, AtMode):
+        return "mode", _structure(inner.of)
     if isinstance(inner, ByDraws):
         return inner.algebra
     return inner.algebra, tuple((rows.sights, rows.outside, rows.term and rows.term.parts) for rows in inner.rows)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -78,27 +78,52 @@ def nested(
     FitError
         When the log density is not finite where it must be, or no ascent is possible.
     """
-    began = time.perf_counter()
-    model = read_model(log_density, start, transforms=transforms, data=data)
+    asked = Asked(data, family, transforms, draws, seed, max_draws, tolerance, check, max_seconds, progress)
+    return told(fit_nested(log_density, start, outer, asked), throw)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of a nested fit."""
+
+    data: Any = None
+    family: Any = "warped"
+    transforms: Any = None
+    draws: int | None = None
+    seed: int = 0
+    max_draws: int | None = None
+    tolerance: float | None = None
+    check: int | None = None
+    max_seconds: float | None = None
+    progress: bool = True
+    at_mode: bool = False  # Laplace's Gaussians inside
+    called: str = "nested"
+
+
+def fit_nested(log_density: Any, start: Any, outer: Sequence[str] | None, asked: Asked) -> Fit:
+    """What `nested` does, whatever the Gaussians inside. Nothing is raised when the numbers go wrong."""
+    began, seed = time.perf_counter(), asked.seed
+    model = read_model(log_density, start, transforms=asked.transforms, data=asked.data)
     _insist_traced(model)
-    with ready(model, False, max_seconds):
+    with ready(model, False, asked.max_seconds):
         space, point = describe_space(model.start, model.transforms)
         if model.target.terms is not None:
             check_terms(model.target.terms, model.target.data, space, model.data, None)
         chosen = split(space, outer_leaves(model, space, point) if outer is None else outer)
         _insist_few_inside(chosen)
-        problem = warmed(make_outer(model.target, chosen, point, model.data, seed), point)
-    asked: dict[str, Any] = {"seed": seed, "tolerance": tolerance, "max_seconds": max_seconds, "check": _CHECK}
-    asked |= {"throw": False, "progress": progress}
+        problem = warmed(make_outer(model.target, chosen, point, model.data, seed, at_mode=asked.at_mode), point)
+    common: dict[str, Any] = {"seed": seed, "tolerance": asked.tolerance, "max_seconds": asked.max_seconds}
+    common |= {"check": _CHECK, "throw": False, "progress": asked.progress}
     begin, n = chosen.outer_start(point), len(chosen.outer_places)
-    first = fit(problem.function, begin, data=problem.handed, draws=max(64, 4 * n), **asked)
+    first = fit(problem.function, begin, data=problem.handed, draws=max(64, 4 * n), **common)
     if first.status in (Status.NOT_FINITE, Status.NO_ASCENT):
-        return told(_of_outer(model, first, chosen), throw)
+        return _of_outer(first, chosen)
     with jax.enable_x64(True):
         problem = _with_better_guess(problem, first, seed)
-    most = max(128, _PER_OUTER * n) if max_draws is None and draws is None else max_draws
-    found = fit(problem.function, first, data=problem.handed, family=family, draws=draws, max_draws=most, **asked)
-    return told(judged(model, problem, chosen, found, began, check=check, called="nested", before=first), throw)
+    most = max(128, _PER_OUTER * n) if asked.max_draws is None and asked.draws is None else asked.max_draws
+    sizes = {"draws": asked.draws, "max_draws": most}
+    found = fit(problem.function, first, data=problem.handed, family=asked.family, **sizes, **common)
+    return judged(model, problem, chosen, found, began, check=asked.check, called=asked.called, before=first)
 
 
 def warmed(problem: Outer, point: np.ndarray) -> Outer:
@@ -123,8 +148,10 @@ def judged(
         member = posterior_of(problem, chosen, outer)
     whole = assess(model, member, check=check, seed=outer.settings["seed"], throw=False, progress=False)
     settings = {**whole.settings, "method": called, "outer": list(chosen.outer_start(np.zeros(chosen.space.dim)))}
-    settings |= {"family": "nested", "outer_family": outer.settings["family"]}
+    settings |= {"family": "nested", "outer_family": outer.settings["family"], "log_evidence": outer.evidence}
     note = f"The bound with the inner Gaussians at their best is {outer.bound:.4f} nats."
+    if called != "nested":
+        note = f"The bound with Laplace's Gaussians inside is {outer.bound:.4f} nats."
     others = () if before is None else (before,)
     return replace(
         whole,
@@ -162,7 +189,7 @@ def posterior_of(problem: Outer, chosen: Split, outer: Fit) -> Any:
 
 def _factors(precisions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Lower-triangular factors of the inverses, and which there are."""
-    good = np.isfinite(precisions).all(axis=(1, 2))
+    good = np.asarray(np.isfinite(precisions).all(axis=(1, 2)))
     safe = np.where(good[:, None, None], precisions, np.eye(precisions.shape[1]))
     flipped = np.linalg.cholesky(safe[:, ::-1, ::-1])
     upper = flipped[:, ::-1, ::-1]  # precision = U Uᵀ with U upper, so that its inverse is L Lᵀ with L = U⁻ᵀ lower
@@ -182,7 +209,7 @@ def _with_better_guess(problem: Outer, first: Fit, seed: int) -> Outer:
     )
 
 
-def _of_outer(model: Model, outer: Fit, chosen: Split) -> Fit:
+def _of_outer(outer: Fit, chosen: Split) -> Fit:
     """An outer fit that led nowhere, as it is."""
     return replace(
         outer,

@@ -17,6 +17,7 @@ from quenched.targets.target import (
     with_gaussian_prior,
 )
 from quenched.targets.terms import (
+    Given,
     Held,
     LocalTerm,
     Piece,
@@ -27,10 +28,10 @@ from quenched.targets.terms import (
     each,
     each_entry,
     local_terms,
+    log_density_of,
     numbers_of_rows,
     of_some_rows,
     some_rows,
-    log_density_of,
     sum_of,
     whole,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "ExactKLForm",
     "Form",
     "GaussianPriorForm",
+    "Given",
     "HalfSquares",
     "Held",
     "Hyper",
@@ -62,9 +64,9 @@ __all__ = [
     "insist_number",
     "local_terms",
     "log_density",
+    "log_density_of",
     "numbers_of_rows",
     "of_some_rows",
-    "log_density_of",
     "package_of",
     "read_model",
     "read_target",
