@@ -74,8 +74,8 @@ def main() -> None:
 def _away(fit: qd.Fit, other: qd.Fit) -> np.ndarray:
     """Differences of means and of standard deviations in posterior standard deviations, and of bounds in nats."""
     assert fit.n_draws == other.n_draws
-    means = (fit.posterior.mean - other.posterior.mean) / np.sqrt(other.posterior.variance)
-    spreads = np.sqrt(fit.posterior.variance / other.posterior.variance) - 1.0
+    means = (fit.posterior.mean - other.posterior.mean) / np.sqrt(other.posterior.variance())
+    spreads = np.sqrt(fit.posterior.variance() / other.posterior.variance()) - 1.0
     return np.concatenate([means, spreads, [fit.bound - other.bound]])
 
 

@@ -91,7 +91,7 @@ def compare(name: str, seed: int) -> str:
         real = ""
         if any(part in name for part in SKEWED):
             reference = hamiltonian_sds(problem, full)
-            real = " → ".join(f"{worst(np.sqrt(fit.posterior.variance), reference):.3f}" for fit in (full, warped))
+            real = " → ".join(f"{worst(np.sqrt(fit.posterior.variance()), reference):.3f}" for fit in (full, warped))
     error = np.std(gain) / np.sqrt(CHECKS)
     return (
         f"| {name.split('-', 1)[1]} | {np.mean(ratios[0]):.3f} | {np.mean(gain):+.4f} ± {error:.4f} | "

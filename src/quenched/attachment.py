@@ -7,10 +7,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.draws import make
+from quenched.draws import TermDraws, make, term_draws
 from quenched.numbers import read_arrays
 from quenched.objective import Objective
 from quenched.problem import make_problem
+from quenched.projected import ProjectedBound, bound_at
 from quenched.result import Fit, Origin
 from quenched.targets import Model, Target, read_target
 from quenched.transforms import Space, describe_space
@@ -36,8 +37,12 @@ def attach(fit: Fit, log_density: Callable[..., Any] | Target | Model, data: Any
         known = fit.hyper if isinstance(fit.hyper, dict) else {}
         hyper = problem.hyper._replace(**{name: np.asarray(known[name]) for name in target.reports if name in known})
         groups = settings["groups"]
-        draws = make(settings["draws"], fit.n_draws, fit.posterior.dim, settings["draws_seed"], _as_tuples(groups))
-        bound, _, _ = Objective(problem, draws).bound(fit.posterior.member, hyper, profile=False)
+        if settings["draws"] == TermDraws.kind:
+            draws = term_draws(fit.n_draws, settings["draws_seed"])
+            bound = bound_at(ProjectedBound(problem, draws), fit.posterior.member, hyper)
+        else:
+            draws = make(settings["draws"], fit.n_draws, fit.posterior.dim, settings["draws_seed"], _as_tuples(groups))
+            bound, _, _ = Objective(problem, draws).bound(fit.posterior.member, hyper, profile=False)
     if not abs(bound - fit.bound) <= _SAME * max(1.0, abs(fit.bound)):
         raise ValueError(
             f"log_density, data: the bound of this fit is {fit.bound:.6f} nats, but with these it is {bound:.6f}; give "

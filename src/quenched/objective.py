@@ -33,6 +33,7 @@ from quenched.targets import Hyper
 
 _VALUES_AT_A_TIME = 64  # few enough to stay in the cache, and one shape is compiled once
 _MOST_VALUES = 640  # whose log ratios one program has room for
+_NUMBERS_AT_A_TIME = 2**24  # rows of terms and parameters, times draws
 
 
 class Objective:
@@ -60,9 +61,8 @@ class Objective:
         self, coordinates: Coordinates, vector: np.ndarray, hyper: Hyper, *, profile: bool, known: Totals | None = None
     ) -> tuple[Slope, Totals]:
         """The bound and its gradient at a point, and the totals they were made of; `known` ones cost nothing."""
-        if known is None:
-            obey_interrupts()
-            self.n_evaluations += self.n
+        obey_interrupts()
+        self.n_evaluations += 0 if known is not None else self.n
         form, evaluate = self.problem.form, self.executor.traced
         if evaluate is None:
             totals = self._totals(*coordinates.read(vector)) if known is None else known
@@ -120,15 +120,22 @@ _pulled_back = small_program(pull_back)
 _log_q = small_program(log_q)
 
 
-@small_program
 def place(posterior: Member, z: Array) -> Array:
     """The point of every draw; for a Gaussian, w = m + L z."""
+    return posterior.transform(z) if posterior.on_host else _place(posterior, z)
+
+
+@small_program
+def _place(posterior: Member, z: Array) -> Array:
     return posterior.transform(z)
 
 
 def log_ratios(problem: Problem, posterior: Member, hyper: Hyper, z: np.ndarray) -> np.ndarray:
     """log p(w) − log q(w) at each draw: its mean is the bound, unbiased when the draws are fresh."""
     executor, form = problem.executor(len(z)), problem.form
+    if posterior.on_host:
+        size = int(np.clip(_NUMBERS_AT_A_TIME // (problem.dim + problem.n_rows), 1, _VALUES_AT_A_TIME))
+        return np.concatenate([_on_host(problem, posterior, hyper, *part) for part in cut(z, size)])
     if executor.traced is None:
         return np.concatenate([_on_host(problem, posterior, hyper, *part) for part in cut(z, executor.chunk)])
     wait, values, found = Wait(f"the log density at {_MOST_VALUES} draws"), executor.traced_values, []
@@ -148,4 +155,4 @@ def _on_host(problem: Problem, posterior: Member, hyper: Hyper, z: np.ndarray, c
     form, points = problem.form, np.asarray(place(posterior, z))
     values = np.asarray(problem.executor(len(z)).values(points, problem.data, hyper.free))
     log_p = form.offset(hyper) + form.weight(hyper) * values + np.asarray(form.log_prior(points, hyper))
-    return (np.asarray(log_p) - np.asarray(_log_q(posterior, z)))[counts > 0]
+    return (np.asarray(log_p) - np.asarray((log_q if posterior.on_host else _log_q)(posterior, z)))[counts > 0]

@@ -3,6 +3,7 @@
 Everything here is computed in double precision, whatever JAX is set to where it is asked for.
 """
 
+import difflib
 from collections.abc import Callable
 from functools import cached_property, partial
 from statistics import NormalDist
@@ -18,13 +19,15 @@ from quenched.transforms import Parameters, Space, real
 
 _NATURAL_DRAWS = 4096  # for moments in natural units; costs no evaluation of the log density
 _NATURAL_NUMBERS = 10**7  # draws times coordinates, at the most
+_NODES = 48  # by which moments of single numbers are taken
 _AT_A_TIME = 16  # posteriors whose moments are taken by draws
 
 
 class Posterior:
     """The fitted posterior, a Gaussian or a warped one, over the raveled parameters on the real line, in NumPy."""
 
-    def __init__(self, member: Member):
+    def __init__(self, member: Member, space: Space | None = None):
+        self.space = space  # names its coordinates, where it is known
         self.member = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), member)
 
     def __repr__(self) -> str:
@@ -51,9 +54,12 @@ class Posterior:
         """L Lᵀ, dense."""
         return self._ask("covariance")
 
-    @cached_property
     def variance(self) -> np.ndarray:
         """Diagonal of the covariance, without forming it."""
+        return self._variance
+
+    @cached_property
+    def _variance(self) -> np.ndarray:
         return self._ask("variance")
 
     def entropy(self) -> float:
@@ -75,9 +81,80 @@ class Posterior:
         """The point of every row z: mean + scale z, or its warped image."""
         return self._ask("transform", np.asarray(draws))
 
+    def of(self, linear: Any) -> "Marginal":
+        """Means and covariance of linear functions of the parameters on the real line.
+
+        Parameters
+        ----------
+        linear
+            Their coefficients, (functions, dim) or (dim,): an array, or a scipy.sparse matrix.
+        """
+        matrix = linear.toarray() if hasattr(linear, "toarray") else np.asarray(linear, np.float64)
+        if matrix.ndim not in (1, 2) or matrix.shape[-1] != self.dim:
+            raise ValueError(f"linear has shape {matrix.shape}; give ({self.dim},) or (functions, {self.dim}).")
+        if self.member.on_host:
+            spread = self.member.factor.solve(np.atleast_2d(matrix).T)  # pyright: ignore
+        else:
+            spread = self.scale @ (self.scale.T @ np.atleast_2d(matrix).T)
+        covariance = np.atleast_2d(matrix) @ spread
+        covariance = 0.5 * (covariance + covariance.T)
+        return Marginal(matrix @ self.mean, covariance if matrix.ndim == 2 else covariance[0, 0])
+
+    def places(self, names: Any) -> np.ndarray:
+        """Where parameters stand in the raveled vector, by their names (see `marginal`)."""
+        asked = [names] if isinstance(names, (str, int, np.integer)) else list(names)
+        words = [name for name in asked if isinstance(name, str)]
+        if words and self.space is None:
+            raise ValueError(f"names={names!r}: this posterior does not know its parameters by name; give places.")
+        known = _places_by_name(self.space, words) if self.space is not None else {}
+        places = np.concatenate([known[name] if isinstance(name, str) else np.atleast_1d(name) for name in asked])
+        if places.dtype.kind not in "iu" or not 0 <= places.min() <= places.max() < self.dim:
+            raise ValueError(f"names={names!r}: places are whole numbers from 0 to {self.dim - 1}.")
+        return places
+
+    def marginal(self, names: Any) -> "Marginal":
+        """Mean and covariance of some parameters on the real line.
+
+        Parameters
+        ----------
+        names
+            One or several: of leaves (`"beta"`, all its numbers) and of single numbers (`"student[3]"`), or their places
+            in the raveled vector.
+        """
+        places = self.places(names)
+        units = np.zeros((len(places), self.dim))
+        units[np.arange(len(places)), places] = 1.0
+        return self.of(units)
+
     def _ask(self, name: str, *inputs: np.ndarray) -> np.ndarray:
         with jax.enable_x64(True):
             return np.asarray(ask(self.member, name, *inputs))
+
+
+class Marginal(NamedTuple):
+    """Mean and covariance of some numbers on the real line."""
+
+    mean: Any
+    covariance: Any
+
+    @property
+    def sd(self) -> np.ndarray:
+        """Standard deviations."""
+        return np.sqrt(np.diag(self.covariance) if np.ndim(self.covariance) else self.covariance)
+
+
+def _places_by_name(space: Space, names: list[str]) -> dict[str, np.ndarray]:
+    begins = np.cumsum([0, *space.sizes])
+    leaves = {leaf.name: np.arange(begins[i], begins[i + 1]) for i, leaf in enumerate(space.leaves)}
+    missing = [name for name in names if name not in leaves]
+    single = {name: place for place, name in enumerate(space.coordinate_names())} if missing else {}
+    for name in missing:
+        if name not in single:
+            near = difflib.get_close_matches(name, [*leaves, *single], n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"names: there is no parameter {name!r}; there are {', '.join(map(repr, leaves))}{hint}.")
+        leaves[name] = np.array([single[name]])
+    return leaves
 
 
 def to_natural(space: Space, vectors: np.ndarray) -> Parameters:
@@ -101,12 +178,39 @@ def moment_draws(dim: int) -> Draws:
 
 def natural_moments(posterior: Posterior, space: Space) -> tuple[Parameters, Parameters]:
     """Means and standard deviations in natural units: exact for real parameters, by draws for the others."""
+    if posterior.member.on_host:
+        return _marginal_moments(posterior, space)
     one = natural_moments_of_many(jax.tree.map(lambda leaf: leaf[None], posterior.member), space)
     return jax.tree.map(lambda leaf: leaf[0], one)
 
 
+def _marginal_moments(posterior: Posterior, space: Space) -> tuple[Parameters, Parameters]:
+    """Leaf by leaf: of numbers that go their own way by quadrature, of others by draws."""
+    mean, sd = posterior.mean, np.sqrt(posterior.variance())
+    found = jax.tree.leaves(space.unravel(mean)), jax.tree.leaves(space.unravel(sd))
+    if space.constrained:
+        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+        weights = weights / weights.sum()
+        natural = jax.tree.leaves(to_natural(space, mean + nodes[:, None] * sd))
+        if any(leaf.transform.axes for leaf in space.leaves):
+            drawn = jax.tree.leaves(to_natural(space, posterior.transform(moment_draws(space.dim).points)))
+        for place, leaf in enumerate(space.leaves):
+            if leaf.transform == real:
+                continue
+            own = drawn[place] if leaf.transform.axes else natural[place]  # pyright: ignore
+            shares = np.full(len(own), 1.0 / len(own)) if leaf.transform.axes else weights
+            found[0][place] = centre = np.tensordot(shares, own, 1)
+            found[1][place] = np.sqrt(np.tensordot(shares, (own - centre) ** 2, 1))
+    first, second = (jax.tree.unflatten(space.structure, leaves) for leaves in found)
+    return first, second
+
+
 def natural_moments_of_many(members: Member, space: Space) -> tuple[Parameters, Parameters]:
     """The same of a stack of posteriors, with its axis first."""
+    if members.on_host:
+        n = len(members.mean)
+        each = [natural_moments(Posterior(jax.tree.map(lambda leaf: leaf[i], members)), space) for i in range(n)]  # noqa: B023
+        return jax.tree.map(lambda *leaves: np.stack(leaves), *each)
     draws = moment_draws(space.dim).points if space.constrained else None
     if space.joint is not None and space.joint.on_host:
         return _moments_on_host(members, space, draws)
@@ -130,7 +234,7 @@ def natural_quantiles(posterior: Posterior, space: Space, levels: tuple[float, .
     draws for the others.
     """
     heights = np.array([NormalDist().inv_cdf(level) for level in levels])
-    points = posterior.mean + heights[:, None] * np.sqrt(posterior.variance)
+    points = posterior.mean + heights[:, None] * np.sqrt(posterior.variance())
     chosen = jax.tree.leaves(to_natural(space, points))
     by_draws = [bool(leaf.transform.axes) or not posterior.member.affine for leaf in space.leaves]
     if any(by_draws):

@@ -83,6 +83,13 @@ class Problem:
     def dim(self) -> int:
         return self.space.dim
 
+    @cached_property
+    def n_rows(self) -> int:
+        """Of all terms, if it is a sum of them."""
+        if self.target.terms is None:
+            return 0
+        return sum(max((len(array) for array in jax.tree.leaves(held)), default=1) for held in self.data[0])
+
     @property
     def noise(self) -> float:
         """Relative rounding error of the function."""

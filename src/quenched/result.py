@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from quenched.draws import Draws, Purpose, check_draws, generator
+from quenched.draws import Purpose, check_draws, generator
 from quenched.numbers import whole_number
 from quenched.outcome import History, Optimum, Status
 from quenched.posterior import Derived, Posterior, derived, natural_moments, to_natural
@@ -49,7 +49,7 @@ class Origin(NamedTuple):
 
     problem: Problem
     hyper: Hyper  # as the engine holds them
-    draws: Draws
+    draws: Any  # `Draws`, or `TermDraws` for a sum of terms
 
 
 def require_origin(fit: "Fit") -> Origin:

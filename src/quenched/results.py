@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from quenched.draws import Draws
 from quenched.families import Member
 from quenched.outcome import History, Optimum, Round, Status
 from quenched.posterior import Posterior, natural_moments_of_many
@@ -29,7 +28,7 @@ class Origins(NamedTuple):
 
     batch: Batch
     hyper: Hyper  # as the engine holds them, in rows
-    draws: Draws  # the first set
+    draws: Any  # the first set
 
     def one(self, index: int, n_draws: int) -> Origin:
         """Of one of them, with the draws that it ended with."""
@@ -110,7 +109,7 @@ class Fits:
         rounds = rounds[~np.isnan(rounds[:, 0])].tolist()
         n_draws = int(self.n_draws[index])
         return Fit(
-            posterior=Posterior(jax.tree.map(lambda leaf: leaf[index], self.member)),
+            posterior=Posterior(jax.tree.map(lambda leaf: leaf[index], self.member), self.space),
             space=self.space,
             hyper=_hyper_of_one(self.hyper, index),
             bound=float(self.bound[index]),

@@ -167,7 +167,7 @@ def _read_many(text: dict[str, Any], arrays: dict[str, np.ndarray], space: Space
 
 def _read_one(text: dict[str, Any], arrays: dict[str, np.ndarray], space: Space) -> Fit:
     return Fit(
-        posterior=Posterior(_read_member(text["posterior"], arrays)),
+        posterior=Posterior(_read_member(text["posterior"], arrays), space),
         space=space,
         hyper=_read_arrays(text["hyper"], arrays),
         status=Status(text["status"]),

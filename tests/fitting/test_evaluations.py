@@ -46,7 +46,7 @@ def test_logistic_regression_with_401_weights_needs_at_most_40():
 
 
 def fit_second_moment(fit):
-    return fit.posterior.mean @ fit.posterior.mean + np.sum(fit.posterior.variance)
+    return fit.posterior.mean @ fit.posterior.mean + np.sum(fit.posterior.variance())
 
 
 def test_evaluations_are_counted_as_they_happen():

@@ -10,9 +10,9 @@ from quenched.fitting import linearised
 
 def apart(one, other):
     """Largest differences of means and of sds, in sds."""
-    sd = np.sqrt(other.posterior.variance)
+    sd = np.sqrt(other.posterior.variance())
     means = np.abs(one.posterior.mean - other.posterior.mean) / sd
-    return means.max(), np.abs(np.sqrt(one.posterior.variance) / sd - 1.0).max()
+    return means.max(), np.abs(np.sqrt(one.posterior.variance()) / sd - 1.0).max()
 
 
 def test_the_posterior_is_that_of_the_function_with_its_gradient():

@@ -152,7 +152,7 @@ def test_traced_chunked_and_host_agree(name, monkeypatch):
     for other in ("chunked", "host"):
         np.testing.assert_allclose(fits[other].bound, fits["traced"].bound, rtol=1e-9, atol=1e-8)
         np.testing.assert_allclose(fits[other].check_bound, fits["traced"].check_bound, atol=1e-4)
-        sds = np.sqrt(fits["traced"].posterior.variance)
+        sds = np.sqrt(fits["traced"].posterior.variance())
         away = (fits[other].posterior.mean - fits["traced"].posterior.mean) / sds
         np.testing.assert_allclose(away, 0.0, atol=1e-4)
         np.testing.assert_allclose(fits[other].covariance / np.outer(sds, sds), scaled(fits["traced"]), atol=1e-4)
@@ -173,7 +173,7 @@ def test_host_functions_are_transformed_as_traced_ones_are():
 
 
 def scaled(fit):
-    sds = np.sqrt(fit.posterior.variance)
+    sds = np.sqrt(fit.posterior.variance())
     return fit.covariance / np.outer(sds, sds)
 
 

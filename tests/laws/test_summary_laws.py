@@ -53,8 +53,8 @@ def test_quantiles_of_a_posterior_that_is_no_gaussian():
     posterior, space = Posterior(member), describe_space(np.zeros(2))[0]
     found = natural_quantiles(posterior, space, LEVELS)
     drawn = np.quantile(posterior.sample(40_000, seed=1), LEVELS, axis=0)
-    gaussian = posterior.mean + np.outer(stats.norm.ppf(LEVELS), np.sqrt(posterior.variance))
-    np.testing.assert_allclose(found, drawn, atol=0.08 * np.sqrt(posterior.variance.max()))
+    gaussian = posterior.mean + np.outer(stats.norm.ppf(LEVELS), np.sqrt(posterior.variance()))
+    np.testing.assert_allclose(found, drawn, atol=0.08 * np.sqrt(posterior.variance().max()))
     assert np.abs(found - drawn).max() < 0.5 * np.abs(gaussian - drawn).max()
 
 

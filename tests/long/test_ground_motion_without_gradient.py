@@ -33,8 +33,8 @@ def without_gradient(log_density, start, *, data, **options):
 def test_the_posterior_without_the_gradient_is_the_one_with_it():
     table = simulate()
     known, found = (GroundMotion().fit(table, using=using, progress=False).fit_ for using in (qd.fit, without_gradient))
-    sd = np.sqrt(known.posterior.variance)
+    sd = np.sqrt(known.posterior.variance())
     assert (np.abs(found.posterior.mean - known.posterior.mean) / sd).max() < 0.05
-    np.testing.assert_allclose(np.sqrt(found.posterior.variance), sd, rtol=0.05)
+    np.testing.assert_allclose(np.sqrt(found.posterior.variance()), sd, rtol=0.05)
     assert found.bound == pytest.approx(known.bound, abs=1e-3)
     assert 3_000 < found.settings["calls"] < 20_000

@@ -19,9 +19,11 @@ from quenched.diagnostics.linear_response import LinearResponse
 from quenched.diagnostics.mirrors import Mirror, mirrors
 from quenched.diagnostics.optimisation import optimisation_error
 from quenched.diagnostics.skewness import skewness
+from quenched.diagnostics.terms import TermsResponse, terms_draw_error, terms_optimisation_error
 from quenched.fitting import Watcher, quiet_blas
 from quenched.numbers import whole_number
 from quenched.objective import Objective
+from quenched.projected import ProjectedBound
 from quenched.result import Fit, require_origin
 from quenched.transforms import Parameters, real_names
 from quenched.trust import Answer, Departure, Reweighted, departures, reweight
@@ -29,6 +31,8 @@ from quenched.weights import Weighed, Weights
 
 _REPLICATES = 8
 _SAMPLES = 2000
+_MOST_NUMBERS = 1e8  # rows of terms and parameters, times samples
+_MOST_MIRRORED = 2000  # parameters of a sum of terms whose copies are looked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +167,8 @@ def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES
     began, seed, member = time.perf_counter(), fit.settings["seed"], fit.posterior.member
     if not np.isfinite(fit.bound):
         raise ValueError(f"fit: its bound is {fit.bound}, so there is nothing to diagnose. {fit.message}")
+    if member.on_host:
+        return _diagnose_terms(fit, replicates, samples, progress)
     with jax.enable_x64(True), quiet_blas(problem.target.on_host), Watcher(progress, None) as watch:
         watch.say("how far from the top")
         coordinates = whitened(problem, member, hyper)
@@ -195,5 +201,43 @@ def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES
             linear_response=LinearResponse(held, fit.space, progress=progress),
             n_replicates=replicates,
             n_evaluations=n_evaluations + objective.n_evaluations,
+            seconds=time.perf_counter() - began,
+        )
+
+
+def _diagnose_terms(fit: Fit, replicates: int, samples: int, progress: bool) -> Diagnosis:
+    """The same of a sum of terms with a sparse precision: what is known of rows is not asked of whole draws."""
+    problem, hyper, draws = require_origin(fit)
+    began, seed, member = time.perf_counter(), fit.settings["seed"], fit.posterior.member
+    with jax.enable_x64(True), quiet_blas(False), Watcher(progress, None) as watch:
+        watch.say("how far from the top")
+        bound = ProjectedBound(problem, draws)
+        optimisation = terms_optimisation_error(bound, member, hyper)
+        watch.say(f"what {replicates} other sets of draws would have found")
+        own = answer_of(problem, member, hyper, fit.bound)
+        errors, n_evaluations = terms_draw_error(problem, member, hyper, draws, own, replicates)
+        watch.say("how far the family is from the target")
+        samples = int(np.clip(_MOST_NUMBERS / (problem.dim + problem.n_rows), min(100, samples), samples))
+        importance = weigh(problem, member, hyper, samples, seed)
+        skew = skewness(problem, member, hyper, samples // 2, seed)
+        return Diagnosis(
+            fit=fit,
+            optimisation_error=optimisation.nats,
+            optimisation_distance=optimisation.distance,
+            at_maximum=optimisation.maximum,
+            mean_error=errors.mean,
+            sd_error=errors.sd,
+            hyper_error=errors.hyper,
+            bound_error=errors.bound,
+            weights=importance.weights,
+            reweighted=reweight(fit.space, fit.mean, fit.sd, importance.samples, importance.weights.weights),
+            skewness=skew.value,
+            skewness_error=skew.error,
+            missed_spread=np.ones(problem.dim),
+            driving=[real_names(fit.space)[place] for place in skew.driving],
+            mirrors=mirrors(problem, member, hyper, seed) if problem.dim <= _MOST_MIRRORED else [],
+            linear_response=TermsResponse(bound, member, hyper, fit.space),  # pyright: ignore
+            n_replicates=replicates,
+            n_evaluations=n_evaluations + bound.n_evaluations,
             seconds=time.perf_counter() - began,
         )

@@ -66,7 +66,7 @@ def draw_error(
         answers.append(answer)
         n_evaluations += cost
     *singles, large = answers
-    errors = jax.tree.map(_error, own, large, *singles)
+    errors = jax.tree.map(spread_error, own, large, *singles)
     return DrawError(errors.mean, errors.sd, errors.hyper, float(errors.bound)), n_evaluations
 
 
@@ -88,7 +88,8 @@ def answer_of(problem: Problem, posterior: Member, hyper: Hyper, bound: float) -
     return Answer(mean, sd, problem.describe_hyper(hyper), bound)
 
 
-def _error(own, large, *singles) -> np.ndarray:
+def spread_error(own, large, *singles) -> np.ndarray:
+    """The error of an answer, by those of other sets of draws and of a larger one."""
     values = np.array(singles)
     if not np.isfinite(values).all():
         return np.full(np.shape(own), np.inf)

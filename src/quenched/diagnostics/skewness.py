@@ -1,6 +1,6 @@
 """A hint at the skewness of the target along each coordinate."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ from quenched.targets import Hyper
 
 _MOST_DRIVING = 4
 _DRIVES = 0.25  # summed squares of relative changes of curvature within one standard deviation
+_MOST_ON_HOST = 2000  # coordinates of a sparse posterior; of more, gradients of whole draws would take too long
 
 
 class Skewness(NamedTuple):
@@ -32,9 +33,12 @@ def skewness(problem: Problem, posterior: Member, hyper: Hyper, n: int, seed: in
     mirrored, so whatever is quadratic in log p cancels exactly: a Gaussian target has none, whichever the family. For
     a posterior that is not Gaussian it is what is left of the skewness, along the coordinates of its draws.
     """
+    if posterior.on_host and problem.dim > _MOST_ON_HOST:
+        return Skewness(np.zeros(problem.dim), np.full(problem.dim, np.inf), [])
     z = antithetic(n // 2 * 2, problem.dim, stream(seed, Purpose.SKEWNESS)).points
     gradients = _gradients(problem, np.asarray(place(posterior, z)), hyper)
-    u, along = map(np.asarray, _standardised(posterior, z, gradients))
+    standardised = _standardised_on_host if posterior.on_host else _standardised
+    u, along = map(np.asarray, standardised(posterior, z, gradients))
     products = along * (u**2 - 1.0)
     pairs = 0.5 * (products[: len(z) // 2] + products[len(z) // 2 :])
     return Skewness(pairs.mean(axis=0), pairs.std(axis=0, ddof=1) / np.sqrt(len(pairs)), _driving(u, along))
@@ -57,6 +61,11 @@ def _driving(u: np.ndarray, along: np.ndarray) -> list[int]:
     few = [int(k) for k in order[:_MOST_DRIVING] if strength[k] > max(_DRIVES, 0.2 * strength[order[0]])]
     others = np.sum(np.maximum(np.delete(strength, few), 0.0))
     return few if others < np.sum(strength[few]) else []
+
+
+def _standardised_on_host(posterior: Any, z: Array, gradients: Array) -> tuple[Array, Array]:
+    spread = np.sqrt(posterior.variance())
+    return (posterior.transform(z) - posterior.mean) / spread, posterior.factor.solve(gradients.T).T / spread
 
 
 @jax.jit

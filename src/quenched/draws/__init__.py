@@ -15,12 +15,15 @@ from quenched.draws.draws import (
 )
 from quenched.draws.groups import Groups
 from quenched.draws.streams import Purpose, generator, jax_key, stream
+from quenched.draws.term_draws import Points, TermDraws, term_draws
 
 __all__ = [
     "CHECK_BLOCK",
     "Draws",
     "Groups",
+    "Points",
     "Purpose",
+    "TermDraws",
     "antithetic",
     "check_draws",
     "generator",
@@ -33,4 +36,5 @@ __all__ = [
     "smallest",
     "sobol",
     "stream",
+    "term_draws",
 ]

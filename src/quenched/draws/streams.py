@@ -34,6 +34,7 @@ class Purpose(IntEnum):
     PROJECTION = 15  # the draws of each row that a fitted model projects
     CURVES = 16  # points that follow a posterior, for a figure
     BOUNDS = 17  # points that tell whether a parameter presses against its bounds
+    TERMS = 20  # the draws of each term of a sum
     MIRRORS = 19  # samples at which copies of a posterior are looked for
     PROBES = 20  # directions in which a covariance is felt
     SHORTFALL = 18  # a second set of draws, for what the first one may have cost

@@ -2,6 +2,7 @@
 
 from quenched.families.blocks import Blocks, BlocksGaussian
 from quenched.families.diagonal import Diagonal, DiagonalGaussian
+from quenched.families.elimination import Factor, Pattern, factor, make_pattern
 from quenched.families.files import read_member, write_member
 from quenched.families.full import Full, FullGaussian, from_scale
 from quenched.families.gaussian import Family, Gaussian
@@ -11,6 +12,7 @@ from quenched.families.nested import Conditionals, Nested, NestedGaussian, best_
 from quenched.families.precision import cholesky_or_nan, factor_of_inverse, natural_units, positive_definite
 from quenched.families.registry import families, member_kinds
 from quenched.families.roles import Role, roles
+from quenched.families.sparse import Sparse, SparseGaussian
 from quenched.families.triangle import solve_lower
 from quenched.families.warped import Warped, WarpedGaussian
 
@@ -21,6 +23,7 @@ __all__ = [
     "Conditionals",
     "Diagonal",
     "DiagonalGaussian",
+    "Factor",
     "Family",
     "Full",
     "FullGaussian",
@@ -29,16 +32,21 @@ __all__ = [
     "Member",
     "Nested",
     "NestedGaussian",
+    "Pattern",
     "Role",
+    "Sparse",
+    "SparseGaussian",
     "Warped",
     "WarpedGaussian",
     "ask",
     "best_degree",
     "cholesky_or_nan",
     "count_monomials",
+    "factor",
     "factor_of_inverse",
     "families",
     "from_scale",
+    "make_pattern",
     "member_kinds",
     "monomials",
     "natural_units",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from quenched.families.elimination import Pattern, make_pattern
 from quenched.families.member import Member
 from quenched.families.registry import member_kinds
 
@@ -39,6 +40,10 @@ def read_member(text: dict[str, Any], arrays: list[np.ndarray]) -> Member:
 def _write(value: Any, arrays: list[np.ndarray]) -> Any:
     if isinstance(value, tuple):
         return [_write(part, arrays) for part in value]
+    if isinstance(value, Pattern):
+        pairs = [np.asarray(part, np.float64) for part in (value.rows, value.columns, value.dense)]
+        arrays += pairs
+        return {"pattern": value.dim, "lengths": [len(part) for part in pairs]}
     if not isinstance(value, Member):
         arrays.append(np.asarray(value, np.float64))
         return {"shape": list(arrays[-1].shape)}
@@ -48,13 +53,16 @@ def _write(value: Any, arrays: list[np.ndarray]) -> Any:
     fields = {}
     for field in dataclasses.fields(value):
         content = getattr(value, field.name)
-        fields[field.name] = content if field.metadata.get("static") else _write(content, arrays)
+        fields[field.name] = content if _is_plain(field, content) else _write(content, arrays)
     return {"kind": kind, "fields": fields}
 
 
 def _read(text: Any, arrays: Iterator[np.ndarray], name: str) -> Any:
     if isinstance(text, list):
         return tuple(_read(part, arrays, f"{name}[{index}]") for index, part in enumerate(text))
+    if "pattern" in text:
+        pairs = [_next_array(arrays, (length,), f"{name}: pairs").astype(int) for length in text["lengths"]]
+        return make_pattern(text["pattern"], *pairs)
     if "shape" in text:
         return _next_array(arrays, tuple(text["shape"]), name)
     kind, fields = text["kind"], text["fields"]
@@ -66,9 +74,15 @@ def _read(text: Any, arrays: Iterator[np.ndarray], name: str) -> Any:
     found = {}
     for field in known:
         content = fields[field.name]
-        static = field.metadata.get("static")
-        found[field.name] = _frozen(content) if static else _read(content, arrays, f"{kind}.{field.name}")
+        plain = _is_plain(field, content)
+        found[field.name] = _frozen(content) if plain else _read(content, arrays, f"{kind}.{field.name}")
     return member_kinds[kind](**found)
+
+
+def _is_plain(field: dataclasses.Field, content: Any) -> bool:
+    """A static field that JSON can hold as it is; a pattern is written as arrays."""
+    is_pattern = isinstance(content, Pattern) or (isinstance(content, dict) and "pattern" in content)
+    return bool(field.metadata.get("static")) and not is_pattern
 
 
 def _next_array(arrays: Iterator[np.ndarray], shape: tuple[int, ...], name: str) -> np.ndarray:

@@ -5,7 +5,6 @@ family, whose numbers begin at zero. Zero stands for the identity map.
 """
 
 from abc import abstractmethod
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import jax.numpy as jnp
@@ -29,6 +28,7 @@ class Member(Tree):
     """
 
     affine: ClassVar[bool]
+    on_host: ClassVar[bool] = False  # works in NumPy, and cannot be traced
     if TYPE_CHECKING:
         mean: Array
 
@@ -109,8 +109,14 @@ class Member(Tree):
         return 0.5 * (quadratic - log_determinant) - self.log_determinant()
 
 
-@partial(small_program, static_argnums=1)
 def ask(member: Member, name: str, *inputs: Array) -> Array:
     """A property or method of a member as one program: on the host, each of its operations would be compiled for itself."""
+    return (_answer if member.on_host else _program)(member, name, *inputs)
+
+
+def _answer(member: Member, name: str, *inputs: Array) -> Array:
     answer = getattr(member, name)
     return answer(*inputs) if callable(answer) else answer
+
+
+_program = small_program(_answer, static_argnums=1)

@@ -6,9 +6,15 @@ from quenched.families.full import Full, FullGaussian
 from quenched.families.gaussian import Family
 from quenched.families.member import Member
 from quenched.families.nested import NestedGaussian
+from quenched.families.sparse import Sparse, SparseGaussian
 from quenched.families.warped import Warped, WarpedGaussian
 
-families: dict[str, Family] = {"full": Full(), "diagonal": Diagonal(), "warped": Warped()}  # as in `family=...`
+families: dict[str, Family] = {  # as in `family=...`
+    "full": Full(),
+    "diagonal": Diagonal(),
+    "warped": Warped(),
+    "sparse": Sparse(),
+}
 
 member_kinds: dict[str, type[Member]] = {  # as files call them
     "FullGaussian": FullGaussian,
@@ -16,4 +22,5 @@ member_kinds: dict[str, type[Member]] = {  # as files call them
     "BlocksGaussian": BlocksGaussian,
     "WarpedGaussian": WarpedGaussian,
     "NestedGaussian": NestedGaussian,
+    "SparseGaussian": SparseGaussian,
 }

@@ -9,6 +9,7 @@ from quenched.fitting.options import with_hints
 from quenched.fitting.progress import Watcher
 from quenched.fitting.streaming import Streaming
 from quenched.fitting.threads import quiet_blas
+from quenched.fitting.variational_newton import NewtonAscent, NewtonPoint, nats_left, stand_at
 
 __all__ = [
     "Alternating",
@@ -19,6 +20,8 @@ __all__ = [
     "Limits",
     "Method",
     "Mode",
+    "NewtonAscent",
+    "NewtonPoint",
     "Search",
     "Streaming",
     "Watcher",
@@ -27,8 +30,10 @@ __all__ = [
     "fit",
     "fit_from",
     "fit_many",
+    "nats_left",
     "quiet_blas",
     "ready",
+    "stand_at",
     "told",
     "with_hints",
 ]

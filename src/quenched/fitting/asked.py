@@ -10,7 +10,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from quenched.draws import TermDraws, term_draws
 from quenched.execute import Elsewhere, Execution, Here, Pool, Sharded, agreed, writes
+from quenched.families import Sparse
 from quenched.fitting import options
 from quenched.fitting.linearised import ByValues
 from quenched.fitting.method import Joint
@@ -21,6 +23,7 @@ from quenched.fitting.threads import quiet_blas
 from quenched.numbers import positive_number, whole_number
 from quenched.outcome import Status
 from quenched.problem import Batch, Rows, make_batch, make_problem
+from quenched.projected import structure_of
 from quenched.result import Fit, FitError
 from quenched.targets import Model, check_terms
 from quenched.transforms import Space
@@ -62,6 +65,8 @@ class Asked:
         if model.target.terms is not None:
             check_terms(model.target.terms, model.target.data, space, model.data, model.hyper)
         family, method = options.read_family(self.family), options.read_method(self.method)
+        if isinstance(family, Sparse):
+            return self._run_of_terms(model, space, points, watch, rows, resumed)
         if not model.target.gives_gradient and isinstance(method, Joint):
             method = ByValues(method)
         seed = whole_number("seed", self.seed, 0)
@@ -103,6 +108,34 @@ class Asked:
         n = len(jax.tree.leaves(rows.own)[0])
         batch = make_batch(model.target, space, rows, model.hyper, n, Here(memory), model)
         return Run(settings, batch, points if points.ndim == 2 else np.repeat(points[None], n, axis=0), watch)
+
+    def _run_of_terms(
+        self, model: Model, space: Space, points: np.ndarray, watch: Watcher, rows: Rows | None, resumed: Any
+    ) -> Run:
+        """A run of a sum of terms with a sparse precision."""
+        options.insist_terms(model.target, space, self.method, self.draws, rows is not None, self.executor if self.mesh is None else self.mesh)
+        seed = whole_number("seed", self.seed, 0)
+        memory = None if self.memory is None else whole_number("memory", self.memory, 1)
+        problem = make_problem(model.target, space, model.data, model.hyper, Here(memory), model)
+        family = Sparse(structure_of(problem).pattern)
+        first = term_draws(family.first_draws(space.sizes) if self.draws is None else self.draws, seed)
+        if resumed is not None and resumed.settings["draws"] == TermDraws.kind and self.draws is None:
+            first = first.grow(max(first.n, resumed.n_draws))
+        grows = self.draws is None and self.grows
+        settings = Settings(
+            family=family,
+            method=self.method,
+            draws=first,
+            seed=seed,
+            tolerance=options.read_tolerance(self.tolerance, space.dim),
+            max_draws=options.read_max_draws(self.max_draws, 1, first.n) if grows else first.n,
+            starts=whole_number("starts", self.starts, 1),
+            n_check=None if self.check is None else whole_number("check", self.check, 2),
+            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+            called=self.called or "VariationalNewton",
+        )
+        polishes = self.polishes and resumed is not None
+        return Run(settings, Batch(problem, None, 1), points[None], watch, polishes=polishes)
 
     def _execution(self, model: Model, memory: float | None) -> Execution:
         """Where the target is evaluated."""

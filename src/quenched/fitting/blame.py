@@ -87,7 +87,7 @@ def blame_region(
     names = problem.space.coordinate_names()
     if len(outside):
         with np.errstate(invalid="ignore"):  # a fit that has run away has no such numbers
-            depth = np.nan_to_num(np.abs(outside - posterior.mean) / np.sqrt(posterior.variance))
+            depth = np.nan_to_num(np.abs(outside - posterior.mean) / np.sqrt(posterior.variance()))
         guilty = [names[i] for i in np.argsort(-np.median(depth, axis=0))[:2]]
         low, high = outside.min(axis=0), outside.max(axis=0)
         first = int(np.argmax(np.median(depth, axis=0)))
@@ -101,11 +101,10 @@ def blame_region(
             f"line). {remedy} a transform (positive, interval(a, b), ...) that keeps the parameter where the log density "
             "exists."
         )
-    if problem.programs is None:
+    if problem.programs is None or (posterior.member.on_host and problem.dim > _MOST_LOOKED_AT):
         return ""  # a call of a function on the host may take long
     looked = min(problem.dim, _MOST_LOOKED_AT)
-    scale = posterior.scale
-    reach = scale @ scale[:looked].T / np.sqrt(np.sum(scale[:looked] ** 2, axis=1))  # columns: one sd of each
+    reach = posterior.covariance[:, :looked] / np.sqrt(posterior.variance()[:looked])  # columns: one sd of each
     points = np.concatenate([posterior.mean + side * far * reach.T for far in _LOOK for side in (1.0, -1.0)])
     values = _values(problem, points, hyper)
     bad = np.flatnonzero(np.isnan(values))

@@ -93,6 +93,10 @@ class Driver(ABC):
         """Time is up, or someone has had enough."""
         return self.interrupted or self.watch.expired
 
+    def affordable(self, n: int) -> int:
+        """How many of n check draws are taken."""
+        return n
+
     @abstractmethod
     def expand(self, index: np.ndarray, points: np.ndarray, hyper: Hyper) -> Expansion:
         """The targets to second order, each at its own point."""

@@ -30,6 +30,8 @@ from quenched.targets import Model, Target, read_model
 from quenched.transforms import Space, describe_space
 from quenched.trust import Trust, gains
 
+_MOST_WARPED = 300  # parameters of a sum of terms for which a warped posterior is tried
+
 
 @options.with_hints
 def fit(
@@ -70,7 +72,8 @@ def fit(
         Any pytree of arrays, handed to the log density; a list of numbers is an array, a DataFrame a mapping of its
         columns. New data of the same shapes never cause a new trace.
     family
-        "full" (the default), "diagonal", `Blocks(...)`, or "warped" (`Warped(...)`) for posteriors that are skewed or
+        "full" (the default), "diagonal", `Blocks(...)`, "sparse" (the default for a sum of terms: full too, by a precision
+        as sparse as the model), or "warped" (`Warped(...)`) for posteriors that are skewed or
         bent; "auto" takes the full one, and the warped one where it is clearly nearer to the target.
     draws
         Number of matched draws, or `Draws`; grown until they suffice when None.
@@ -128,11 +131,13 @@ def fit(
         family = resumed.posterior.member.family if family is None else family
         seed = resumed.settings["seed"] if seed is None else seed
         tolerance = resumed.settings["tolerance"] if tolerance is None else tolerance
-    chosen, seed = "full" if family in (None, "auto") else family, 0 if seed is None else seed
+    own = options.default_family(model.target, method, draws, executor if mesh is None else mesh)
+    chosen, seed = own if family in (None, "auto") else family, 0 if seed is None else seed
     asked = Asked(chosen, draws, method, seed, max_draws, tolerance, starts, check, memory, checkpoint, executor, mesh)
     with ready(model, progress, max_seconds, mesh=mesh) as watch:
         result = _fitted(model, resumed, asked, watch)
-        if family == "auto" and result.converged and result.answer.trust is not Trust.BOTH and result.finite:
+        small = chosen == "full" or result.posterior.dim <= _MOST_WARPED
+        if family == "auto" and small and result.converged and result.answer.trust is not Trust.BOTH and result.finite:
             asked = replace(asked, family="warped", draws=None, polishes=False)
             result = _better_of(result, _fitted(model, result, asked, watch))
     return told(result, throw)

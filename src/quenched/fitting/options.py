@@ -12,10 +12,10 @@ import numpy as np
 from quenched.draws import Draws, make, smallest
 from quenched.execute import read_mesh
 from quenched.families import Family, Member, cholesky_or_nan, families, from_scale
-from quenched.fitting.method import Method
+from quenched.fitting.method import Joint, Method
 from quenched.numbers import positive_number, whole_number
 from quenched.targets import EntropyForm, Form, Target
-from quenched.transforms import leaf_name
+from quenched.transforms import Space, leaf_name
 
 
 def read_family(family: Any) -> Family:
@@ -26,6 +26,30 @@ def read_family(family: Any) -> Family:
     raise ValueError(
         f"family={family!r} is not known; use 'auto', {', '.join(map(repr, families))} or quenched.Blocks(...)."
     )
+
+
+def default_family(target: Target, method: Any, draws: Any, executor: Any) -> str:
+    """The family of a fit that was not asked for one: sparse for a sum of terms, where nothing asked for stands against it."""
+    plain = isinstance(method, Joint) and not isinstance(draws, Draws) and executor is None
+    return "sparse" if target.terms is not None and plain else "full"
+
+
+def insist_terms(target: Target, space: Space, method: Any, draws: Any, many: bool, executor: Any) -> None:
+    """Refuse what a sparse precision cannot do."""
+    if target.terms is None or space.joint is not None:
+        raise ValueError("family='sparse': needs to know who sees whom; give a sum of terms, quenched.sum_of(...).")
+    wrong = {
+        "method": not isinstance(method, Joint) and method,
+        "draws": isinstance(draws, Draws) and draws,
+        "executor": executor,
+    }
+    for name, value in wrong.items():
+        if value:
+            raise ValueError(
+                f"{name}={value!r}: has no meaning with family='sparse'; leave it out, or use family='full'."
+            )
+    if many:
+        raise ValueError("family='sparse': fits one problem at a time; use fit, or family='full' or 'diagonal'.")
 
 
 def read_posterior(posterior: Any, dim: int) -> tuple[Member, Family]:

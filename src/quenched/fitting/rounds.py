@@ -12,7 +12,7 @@ import numpy as np
 
 from quenched.draws import Draws
 from quenched.execute import StuckProgram
-from quenched.families import Member
+from quenched.families import Member, Sparse
 from quenched.fitting.alone import Alone
 from quenched.fitting.blame import blame_flight, blame_region, blame_start, sign_remark
 from quenched.fitting.drive import Costs, Driver, Entries, Record, Summit
@@ -24,6 +24,7 @@ from quenched.fitting.progress import Watcher
 from quenched.fitting.rows import put, repeated, rows
 from quenched.fitting.settings import Settings
 from quenched.fitting.start import Starter, Starts
+from quenched.fitting.terms import TermsAlone, many_numbers
 from quenched.outcome import Code, Optimum, Round
 from quenched.problem import Batch
 from quenched.result import Fit
@@ -75,7 +76,7 @@ class Run:
         self.settings, self.batch, self.points, self.watch = settings, batch, points, watch
         problem, family, n = batch.problem, settings.family, batch.n
         self.costs = Costs(n)
-        self.alone = Alone(batch, watch, self.costs)
+        self.alone = (TermsAlone if isinstance(family, Sparse) else Alone)(batch, watch, self.costs)
         self.driver: Driver = self.alone
         if n > 1 and problem.programs is not None and settings.method.in_lanes:
             coupled = family.coupled_coordinates(problem.space.sizes)
@@ -189,6 +190,8 @@ class Run:
 
     def _starts(self, index: np.ndarray, points: np.ndarray) -> Starts:
         settings = self.settings
+        if isinstance(self.driver, TermsAlone):
+            return self.driver.start(index, points, settings.draws)
         starter = Starter(self.driver, settings.family.base, settings.draws, settings.seed, index, points)
         scale = settings.method.initial_scale
         return starter.best() if scale is None else starter.plain(scale)
@@ -318,7 +321,8 @@ class Run:
         for n_draws in () if self.driver.stuck else np.unique(reached.n_draws[index]):
             group = index[reached.n_draws[index] == n_draws]
             few, many = _CHECKED if final else (1, 1)
-            n = settings.n_check or max(5 * int(n_draws), few)
+            n = settings.n_check or self.driver.affordable(max(5 * int(n_draws), few))
+            many = self.driver.affordable(many)
             self._check_with(group, n)
             if settings.n_check is None and n < many:
                 # Weights that are uneven tell little by few draws of how far they move a mean or an sd.
@@ -420,9 +424,10 @@ class Run:
             region = blame_region(problem, fit.posterior, hyper, beyond, len(inside), nan=nan)
         except KeyboardInterrupt:
             region = ""  # what was reached counts for more
-        sign = sign_remark(problem.space, self.points[0], fit.posterior.mean, np.sqrt(fit.posterior.variance))
+        sign = sign_remark(problem.space, self.points[0], fit.posterior.mean, np.sqrt(fit.posterior.variance()))
         own = "" if problem.model is None else problem.model.remark
-        return tuple(remark for remark in (region, sign, own) if remark)
+        many = many_numbers(problem, self.settings.draws) if isinstance(self.alone, TermsAlone) else ""
+        return tuple(remark for remark in (region, sign, own, many) if remark)
 
     def _message(self, place: int) -> str:
         if place in self.messages:

@@ -9,7 +9,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.draws import Draws
 from quenched.families import Family
 from quenched.fitting.method import Method
 
@@ -30,7 +29,7 @@ class Settings:
 
     family: Family
     method: Method
-    draws: Draws
+    draws: Any  # `Draws`, or `TermDraws` for a sum of terms
     seed: int
     tolerance: float
     max_draws: int

@@ -115,16 +115,16 @@ class LocalTerm:
         found = [np.broadcast_to(piece.gather(vector), (self.n, piece.size)) for piece in self.pieces]
         return np.concatenate(found, axis=1)
 
-    def log_density(self, numbers: Array, own: Held, given: Given = Given()) -> Array:
+    def log_density(self, numbers: Array, own: Held, data: Any = None, hyper: Any = None) -> Array:
         """The log density of one row at the numbers it sees, (size,); `own` are its arrays (`held` of that row).
 
         JAX can trace and map it: over rows along the first axis of `numbers` and `own`, and over draws of the numbers.
         """
-        return log_density_of(self.term, self.sights, numbers, own, given)
+        return log_density_of(self.term, self.sights, numbers, own, data, hyper)
 
-    def log_densities(self, vector: np.ndarray, given: Given = Given()) -> Array:
-        """Of every row, at one vector of the real line."""
-        of_row = lambda numbers, own: self.log_density(numbers, own, given)
+    def log_densities(self, vector: np.ndarray, data: Any = None, hyper: Any = None) -> Array:
+        """Of every row, at one vector of the real line; `data` and `hyper` as `fit` was given them."""
+        of_row = lambda numbers, own: self.log_density(numbers, own, data, hyper)
         return jax.jit(jax.vmap(of_row))(self.gather(vector), self.held)
 
     def marginals(self, mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -139,7 +139,7 @@ class LocalTerm:
 
 
 def log_density_of(
-    term: Term | None, sights: tuple[Sight, ...], numbers: Array, own: Held, given: Given = Given()
+    term: Term | None, sights: tuple[Sight, ...], numbers: Array, own: Held, data: Any = None, hyper: Any = None
 ) -> Array:
     """What `LocalTerm.log_density` is, of structure alone."""
     ends = np.cumsum([sight.size for sight in sights])[:-1]
@@ -151,7 +151,7 @@ def log_density_of(
         sight.part.leaf: _natural(sight, piece, what)
         for sight, piece, what in zip(sights, pieces, own.seen, strict=True)
     }
-    return term.of_row(seen, own.rows, given).astype(numbers.dtype)
+    return term.of_row(seen, own.rows, Given(data, hyper)).astype(numbers.dtype)
 
 
 def local_terms(

@@ -1,0 +1,129 @@
+"""Errors of a sum of terms with a sparse precision: by Newton steps on other draws, and by pushes on its means."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from quenched.diagnostics.draw_error import Answer, DrawError, answer_of, spread_error
+from quenched.diagnostics.linear_response import Response
+from quenched.diagnostics.optimisation import OptimisationError
+from quenched.draws import TermDraws
+from quenched.families import SparseGaussian, factor
+from quenched.fitting import NewtonAscent, NewtonPoint, nats_left, stand_at
+from quenched.problem import Problem
+from quenched.projected import Expected, ProjectedBound
+from quenched.targets import Hyper
+from quenched.transforms import Parameters, Space
+
+_STEPS = 3  # of Newton's on other draws, from the optimum on these
+_PUSH = 0.3  # posterior sds by which linear response moves a mean
+_PUSHED = 12  # steps at the most
+_MOST = 300  # parameters for which it is done for all
+
+
+def terms_optimisation_error(bound: ProjectedBound, posterior: SparseGaussian, hyper: Hyper) -> OptimisationError:
+    """What a further Newton step would do."""
+    at = _stand(bound, posterior, hyper)
+    step = at.factor.solve(at.expected.gradient) / np.sqrt(posterior.variance())
+    nats = nats_left(bound, at, np.random.default_rng(0))  # signs of probes, nothing else
+    return OptimisationError(nats, float(np.abs(step).max()), factor(bound.pattern, at.expected.precision) is not None)
+
+
+def terms_draw_error(
+    problem: Problem, posterior: SparseGaussian, hyper: Hyper, draws: TermDraws, own: Answer, count: int
+) -> tuple[DrawError, int]:
+    """The errors due to the draws, and the gradient evaluations they took."""
+    sets = [draws.another(1 + index) for index in range(count)]
+    answers, n_evaluations = [], 0
+    for chosen in (*sets, draws.another(count + 1).grow(count * draws.n)):
+        bound = ProjectedBound(problem, chosen)
+        ascent = NewtonAscent(bound, _stand(bound, posterior, hyper))
+        for _ in range(_STEPS):
+            if ascent.step()[0] == 0.0:
+                break
+        end = ascent.at
+        member = SparseGaussian(end.mean, end.values, bound.pattern)
+        answers.append(answer_of(problem, member, hyper._replace(free=end.free), end.bound))
+        n_evaluations += bound.n_evaluations
+    *singles, large = answers
+    errors = jax.tree.map(spread_error, own, large, *singles)
+    return DrawError(errors.mean, errors.sd, errors.hyper, float(errors.bound)), n_evaluations
+
+
+def _stand(bound: ProjectedBound, posterior: SparseGaussian, hyper: Hyper) -> Any:
+    return stand_at(bound, NewtonPoint(posterior.mean, posterior.values, np.asarray(hyper.free), posterior.factor))
+
+
+class _Pushed(ProjectedBound):
+    """The bound with a linear function added to the log density; hyperparameters are held."""
+
+    def __init__(self, bound: ProjectedBound, push: np.ndarray):
+        self.__dict__.update(bound.__dict__)
+        self.push = push
+
+    def expected(self, mean, covariance, free):
+        found = super().expected(mean, covariance, free)
+        value, gradient = found.value + float(self.push @ mean), found.gradient + self.push
+        return Expected(value, gradient, found.precision, np.zeros_like(found.free))
+
+    def free_curvature(self, mean, covariance, free):
+        return np.eye(len(free))
+
+
+class TermsResponse:
+    """Covariances by linear response, of some parameters on the real line or of all where they are few.
+
+    A push on the target moves the means of the fit: the covariance of a · w with b · w is the change of b · m when a small
+    multiple of a · w is added to the log density.
+    """
+
+    n_gradients = 0
+
+    def __init__(self, bound: ProjectedBound, posterior: SparseGaussian, hyper: Hyper, space: Space):
+        self._bound, self._posterior, self._hyper, self._space = bound, posterior, hyper, space
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Of the raveled parameters on the real line."""
+        dim = self._space.dim
+        if dim > _MOST:
+            raise ValueError(
+                f"linear_response: it takes some Newton steps for each of {dim} parameters; ask for a few, "
+                "linear_response.of(names)."
+            )
+        return self._responses(np.eye(dim))
+
+    @property
+    def sd(self) -> Parameters:
+        """On the real line, shaped like `start`."""
+        return self._space.unravel(np.sqrt(np.diag(self.covariance)))
+
+    def of(self, what: str | Sequence[str]) -> Response:
+        """Mean and standard deviation of some parameters on the real line, by name."""
+        from quenched.posterior import Posterior
+
+        posterior = Posterior(self._posterior, self._space)
+        places = posterior.places([what] if isinstance(what, str) else list(what))
+        covariance = self._responses(np.eye(self._space.dim)[places])[:, places]
+        return Response(posterior.mean[places], np.sqrt(np.diag(covariance)), covariance)
+
+    def _responses(self, directions: np.ndarray) -> np.ndarray:
+        """The change of all means with a push along each direction."""
+        found = []
+        with jax.enable_x64(True):
+            for direction in directions:
+                spread = np.sqrt(direction @ self._posterior.factor.solve(direction))
+                ends = [self._pushed(sign * _PUSH / spread * direction) for sign in (1.0, -1.0)]
+                found.append((ends[0] - ends[1]) * spread / (2.0 * _PUSH))
+        return np.array(found)
+
+    def _pushed(self, push: np.ndarray) -> np.ndarray:
+        bound = _Pushed(self._bound, push)
+        ascent = NewtonAscent(bound, _stand(bound, self._posterior, self._hyper))
+        for _ in range(_PUSHED):
+            rise, _ = ascent.step()
+            if rise < 1e-6:
+                break
+        return ascent.at.mean

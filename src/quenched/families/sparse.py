@@ -1,0 +1,144 @@
+"""A full covariance by its precision, which has the sparsity of the model.
+
+At the best Gaussian for a sum of terms the precision is the expected curvature of the sum, so it is zero wherever two
+parameters meet in no term. It lives on the host, in NumPy: elimination is a matter of indices, and nothing of it is
+traced.
+"""
+
+from collections import OrderedDict
+from typing import Any, ClassVar
+
+import numpy as np
+
+from quenched.arrays import Array
+from quenched.families.elimination import Factor, Pattern, factor, make_pattern
+from quenched.families.gaussian import Family, Gaussian, with_equal_axes
+from quenched.families.precision import positive_definite
+from quenched.families.roles import correlation, location
+from quenched.frozen import static
+
+MOST_DENSE = 6000  # coordinates up to which a dense covariance is written out
+_FACTORS: OrderedDict[int, tuple[np.ndarray, Factor]] = OrderedDict()  # of the precisions that were asked of last
+_KEPT = 4
+
+
+class SparseGaussian(Gaussian):
+    """q = N(mean, Λ⁻¹), Λ by its values on a pattern (see `elimination`)."""
+
+    mean: Array = location()
+    values: Array = correlation()
+    pattern: Pattern = static()
+
+    on_host: ClassVar[bool] = True
+
+    @property
+    def factor(self) -> Factor:
+        """The precision, factored; kept for the next question."""
+        values: Any = self.values
+        if id(values) not in _FACTORS:
+            found = factor(self.pattern, values)
+            if found is None:
+                raise ValueError("posterior: its precision is not positive definite.")
+            _FACTORS[id(values)] = (values, found)  # with the array, so that no `id` is given out twice
+            while len(_FACTORS) > _KEPT:
+                _FACTORS.popitem(last=False)
+        return _FACTORS[id(values)][1]
+
+    @property
+    def groups(self):
+        return None
+
+    @property
+    def family(self):
+        return Sparse(self.pattern)
+
+    @property
+    def precision(self):
+        """Λ as a sparse matrix."""
+        return self.pattern.to_matrix(np.asarray(self.values))
+
+    @property
+    def covariance(self) -> Array:
+        if self.dim > MOST_DENSE:
+            raise ValueError(
+                f"covariance: it would have {self.dim}² entries; ask for posterior.variance() or posterior.marginal(names)."
+            )
+        dense = self.factor.solve(np.eye(self.dim))
+        return 0.5 * (dense + dense.T)
+
+    @property
+    def scale(self) -> Array:
+        return np.linalg.cholesky(self.covariance)
+
+    def transform(self, draws):
+        draws = np.asarray(draws)
+        return np.asarray(self.mean) + self.factor.spread(draws.reshape(-1, self.dim).T).T.reshape(draws.shape)
+
+    def standardise(self, points):
+        away = np.asarray(points) - np.asarray(self.mean)
+        return self.factor.unspread(away.reshape(-1, self.dim).T).T.reshape(away.shape)
+
+    def log_slope(self, draws):
+        return np.full(np.shape(draws)[:-1], self.log_determinant())
+
+    def log_density(self, points):
+        draws = self.standardise(points)
+        constant = self.log_determinant() + 0.5 * self.dim * np.log(2.0 * np.pi)
+        return -0.5 * np.sum(draws**2, axis=-1) - constant
+
+    def compose(self, inner):
+        raise NotImplementedError("the maps of a sparse precision do not form a group; it is raised by Newton steps.")
+
+    def shifted(self, shift):
+        return SparseGaussian(self.mean + shift, self.values, self.pattern)
+
+    def log_determinant(self):
+        return -0.5 * self.factor.log_determinant
+
+    def variance(self):
+        return self.factor.inverse[self.pattern.diagonal]
+
+    def second_moment(self):
+        return self.mean @ self.mean + np.sum(self.variance())
+
+
+class Sparse(Family):
+    """Every pair of parameters may correlate, by a precision that is zero where the model is. For sums of terms."""
+
+    affine: ClassVar[bool] = True
+    pattern: Pattern | None = None
+
+    @property
+    def name(self):
+        return "sparse"
+
+    def groups(self, sizes):
+        return None
+
+    def first_draws(self, sizes):
+        return 32
+
+    def member(self, mean, precision, sizes):
+        mean, precision = with_equal_axes(mean, precision, 2)
+        pattern = self._own_pattern(precision.reshape(-1, *precision.shape[-2:])[0])
+        stack = []
+        for one in precision.reshape(-1, *precision.shape[-2:]):
+            if factor(pattern, pattern.from_dense(one)) is None:
+                values, vectors, spread = positive_definite(one)
+                one = (vectors * values) @ vectors.T / np.outer(spread, spread)
+            stack.append(pattern.from_dense(one))
+        values = np.stack(stack).reshape(*precision.shape[:-2], pattern.size)
+        return SparseGaussian(mean, values, pattern)
+
+    def isotropic(self, mean, scale, sizes):
+        mean, scale = with_equal_axes(mean, scale, 1)
+        pattern = self._own_pattern(np.eye(mean.shape[-1]) if self.pattern is None else None)
+        values = np.zeros((*mean.shape[:-1], pattern.size))
+        values[..., pattern.diagonal] = scale**-2.0
+        return SparseGaussian(mean, values, pattern)
+
+    def _own_pattern(self, precision: np.ndarray | None) -> Pattern:
+        if self.pattern is not None:
+            return self.pattern
+        assert precision is not None
+        return make_pattern(len(precision), *np.nonzero(np.tril(precision, -1)))

@@ -1,0 +1,230 @@
+"""Variational Newton: the best Gaussian for a sum of terms, by its mean and its sparse precision.
+
+On frozen points the bound is highest where Λ = Λ*(m, Λ), the expected curvature of the sum, and the expected gradient g is
+zero. The step
+
+    Λ ← (1 − ρ) Λ + ρ Λ*,   m ← m + ρ Λ⁻¹ g
+
+with ρ = 1 is Newton's, with ρ small it is natural-gradient ascent, which raises the bound whatever the target: so ρ is halved
+until the bound rises and the precision is positive definite. Where the steps become alike, as they do along precisions of
+effects that are learned, they are extrapolated (Anderson 1965), and what is extrapolated is taken only if it is better.
+Hyperparameters take Newton steps of their own.
+"""
+
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+
+from quenched.families import Factor, SparseGaussian, factor
+from quenched.fitting.ascent import Watch
+from quenched.outcome import Code
+from quenched.projected import Expected, ProjectedBound
+from quenched.targets import Hyper
+
+_SMALLEST = 2.0**-14  # share of a step
+_MEMORY = 8  # steps that are extrapolated
+_FURTHEST = 3.0  # that extrapolation goes beyond a step, in units of posterior sds and precisions
+_LARGEST = 1.0  # change of a hyperparameter in one step
+_MAX_ROUNDS = 300
+_FLIGHT = 1e5  # times wider than it began: a posterior that runs away
+
+
+class Stand(NamedTuple):
+    """Where an ascent stands."""
+
+    mean: np.ndarray
+    values: np.ndarray
+    free: np.ndarray
+    factor: Factor
+    expected: Expected
+    bound: float
+
+
+class Newton(NamedTuple):
+    """Where an ascent ended."""
+
+    posterior: SparseGaussian
+    hyper: Hyper
+    bound: float
+    first: float  # bound where it began
+    code: Code
+    note: str
+    n_bounds: int
+
+
+class NewtonPoint(NamedTuple):
+    """A posterior to be tried."""
+
+    mean: np.ndarray
+    values: np.ndarray
+    free: np.ndarray
+    factor: Factor | None = None  # of the precision, where it is known
+
+
+def stand_at(bound: ProjectedBound, point: NewtonPoint) -> Stand | None:
+    """The bound at a posterior; None where there is none: the precision is not positive definite, or numbers go wrong."""
+    mean, values, free, found = point
+    found = factor(bound.pattern, values) if found is None else found
+    if found is None:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        expected = bound.expected(mean, found.inverse, free)
+    if not expected.finite:
+        return None
+    return Stand(mean, values, free, found, expected, bound.bound(expected, found))
+
+
+def nats_left(bound: ProjectedBound, at: Stand, random: np.random.Generator, probes: int = 8) -> float:
+    """Nats to be gained, by half the squared gradient in whitened coordinates: ½ gᵀΣg + ¼ tr(ΣΔΣΔ), Δ = Λ* − Λ.
+
+    The trace is estimated by a few random vectors.
+    """
+    mean = 0.5 * float(at.expected.gradient @ at.factor.solve(at.expected.gradient))
+    z = random.choice([-1.0, 1.0], (bound.pattern.dim, probes))
+    seen = bound.pattern.multiply(at.expected.precision - at.values, at.factor.spread(z))
+    return mean + 0.25 * float(np.sum(seen * at.factor.solve(seen))) / probes
+
+
+class NewtonAscent:
+    """Newton steps from one posterior."""
+
+    def __init__(self, bound: ProjectedBound, at: Stand):
+        self.bound, self.at = bound, at
+        self.rho = 1.0
+        self.past: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_MEMORY)  # points and steps from them, in units
+        self.free_curvature: np.ndarray | None = None
+        self.free_known_at = np.zeros(0)
+        self.n_bounds = 0
+        self.patience = self.refused = 0  # rounds to wait before extrapolating again, after so many refusals in a row
+
+    def step(self) -> tuple[float, bool]:
+        """One round: the rise of the bound, and whether it was a whole step. No rise at all: none is possible."""
+        before, free_step = self.at, self._free_step()
+        self._remember(free_step)
+        if len(self.past) > 1 and self.patience <= 0:
+            if self._accept(self._extrapolated()):
+                self.refused = 0
+                return self.at.bound - before.bound, True
+            self.refused += 1
+            self.patience = 2 ** min(self.refused, 3) - 1
+        self.patience -= 1
+        while self.rho >= _SMALLEST:
+            if self._accept(self._towards(self.rho, free_step)):
+                whole, self.rho = self.rho == 1.0, min(1.0, 2.0 * self.rho)
+                return self.at.bound - before.bound, whole
+            self.rho /= 2.0
+        self.rho = 1.0
+        return 0.0, False
+
+    def _accept(self, point: NewtonPoint | None) -> bool:
+        if point is None:
+            return False
+        self.n_bounds += 1
+        trial = stand_at(self.bound, point)
+        if trial is None or not trial.bound > self.at.bound:
+            return False
+        self.at = trial
+        return True
+
+    def _towards(self, rho: float, free_step: np.ndarray) -> NewtonPoint | None:
+        at = self.at
+        values = (1.0 - rho) * at.values + rho * at.expected.precision
+        found = factor(self.bound.pattern, values)
+        if found is None:
+            return None
+        return NewtonPoint(at.mean + rho * found.solve(at.expected.gradient), values, at.free + rho * free_step, found)
+
+    def _free_step(self) -> np.ndarray:
+        at = self.at
+        if not at.free.size:
+            return at.free
+        if self.free_curvature is None or np.max(np.abs(at.free - self.free_known_at)) > 0.3:
+            self.free_curvature = self.bound.free_curvature(at.mean, at.factor.inverse, at.free)
+            self.free_known_at = at.free
+        sizes, directions = np.linalg.eigh(self.free_curvature)
+        sizes = np.maximum(np.abs(sizes), 1e-8 * max(np.abs(sizes).max(), 1.0))
+        step = directions @ ((directions.T @ at.expected.free) / sizes)
+        return step * min(1.0, _LARGEST / max(np.abs(step).max(), 1e-300))
+
+    # Extrapolation.
+
+    def _remember(self, free_step: np.ndarray) -> None:
+        """Where it stands, and the whole step from there; for the mean by the precision that is factored already."""
+        at, entries = self.at, self.bound.pattern.entry_places
+        here = np.concatenate([at.mean, at.values[entries], at.free])
+        change = (at.expected.precision - at.values)[entries]
+        self.past.append((here, np.concatenate([at.factor.solve(at.expected.gradient), change, free_step])))
+
+    def _units(self) -> np.ndarray:
+        """Posterior sds for the mean, the diagonal for the precision: what a step is measured in."""
+        at, pattern = self.at, self.bound.pattern
+        sds = np.sqrt(at.factor.inverse[pattern.diagonal])
+        roots = np.sqrt(at.values[pattern.diagonal])
+        i, j = pattern.entries
+        return np.concatenate([sds, roots[i] * roots[j], np.ones(len(at.free))])
+
+    def _extrapolated(self) -> NewtonPoint | None:
+        units, pattern = self._units(), self.bound.pattern
+        points, steps = (np.stack(part) for part in zip(*self.past, strict=True))
+        ends = np.diff(points + steps, axis=0)
+        scaled = np.diff(steps / units, axis=0)
+        weights = np.linalg.lstsq(scaled @ scaled.T, scaled @ (steps[-1] / units), rcond=1e-10)[0]
+        beyond = -weights @ ends
+        furthest = max(float(np.max(np.abs(beyond / units))), 1e-300)
+        found = points[-1] + steps[-1] + beyond * min(1.0, _FURTHEST / furthest)
+        if not np.isfinite(found).all():
+            return None
+        values, n = np.zeros(pattern.size), pattern.dim + len(pattern.entry_places)
+        values[pattern.entry_places] = found[pattern.dim : n]
+        return NewtonPoint(found[: pattern.dim], values, found[n:])
+
+
+def variational_newton(
+    bound: ProjectedBound, posterior: SparseGaussian, hyper: Hyper, nats: float, watch: Watch
+) -> Newton:
+    """Raise the bound until less than `nats` are to be gained."""
+    at = stand_at(bound, NewtonPoint(np.asarray(posterior.mean), np.asarray(posterior.values), np.asarray(hyper.free)))
+    if at is None:
+        return Newton(posterior, hyper, -np.inf, -np.inf, Code.NOT_FINITE, "", 1)
+    ascent, first, code, note = NewtonAscent(bound, at), at.bound, Code.MAX_EVALUATIONS, ""
+    last, widest = np.inf, 1.0 + np.max(at.mean**2) + np.max(at.factor.inverse[bound.pattern.diagonal])
+    random = np.random.default_rng(0)  # signs of the probes, nothing else
+    for _ in range(_MAX_ROUNDS):
+        try:
+            if watch(ascent.at.bound, bound.draws.n) is not None:
+                code = Code.MAX_SECONDS
+                break
+            rise, whole = ascent.step()
+        except KeyboardInterrupt:
+            code = Code.INTERRUPTED
+            break
+        if rise == 0.0:
+            left = nats_left(bound, ascent.at, random)
+            rounding = 1e-9 * max(1.0, abs(ascent.at.bound))
+            code = Code.CONVERGED if left <= max(nats, rounding) else Code.NO_ASCENT
+            note = "" if code is Code.CONVERGED else _flat(bound, ascent.at)
+            break
+        if np.max(ascent.at.factor.inverse[bound.pattern.diagonal]) > _FLIGHT**2 * widest:
+            code = Code.NO_ASCENT  # the bound rises for ever: the message says along what
+            break
+        # Steps that shrink by a factor leave as much again as a geometric series of them.
+        shrinks = min(rise / last, 0.9) if last < np.inf else 0.9
+        if whole and rise / (1.0 - shrinks) < nats and nats_left(bound, ascent.at, random) < nats:
+            code = Code.CONVERGED
+            break
+        last = rise
+    end = ascent.at
+    member = SparseGaussian(end.mean, end.values, bound.pattern)
+    return Newton(member, hyper._replace(free=end.free), end.bound, first, code, note, ascent.n_bounds + 1)
+
+
+def _flat(bound: ProjectedBound, at: Stand) -> str:
+    """Names of the parameters along which the sum is flat, if that is what stops an ascent."""
+    curved = at.expected.precision[bound.pattern.diagonal]
+    names = bound.problem.space.coordinate_names()
+    wrong = np.flatnonzero(~(curved > 0.0))
+    if not len(wrong):
+        return ""
+    shown = ", ".join(names[place] for place in wrong[:3])
+    return f"The expected curvature is not positive for {shown}: is a prior missing there?"

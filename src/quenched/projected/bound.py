@@ -1,0 +1,143 @@
+"""The bound of a sum of terms under a Gaussian whose precision has the sparsity of the model.
+
+F(m, Λ) = Σ_terms Σ_rows E g(v) + entropy, with E over the Gaussian of what each row sees, on frozen points. Its slopes are
+Σ Aᵀ ∂E/∂μ in the mean, and in the covariance ½ (Λ − Λ*), with Λ* = −2 Σ Aᵀ (∂E/∂C) A: a matrix with the pattern of the model.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from quenched.draws import TermDraws
+from quenched.families import LOG_TWO_PI, Factor, Pattern, SparseGaussian, make_pattern
+from quenched.problem import Problem
+from quenched.projected.expectation import Expectation
+from quenched.projected.reduction import Reduction, reduction
+from quenched.projected.seeing import Sight
+from quenched.targets import Hyper, LocalTerm, local_terms
+
+_STRUCTURES: dict[Any, "Structure"] = {}  # of the targets that were fitted last
+_KEPT = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """What is known of a sum of terms before any number is: who meets whom, and how the rows see a Gaussian."""
+
+    pattern: Pattern
+    sights: tuple[Sight, ...]
+    reductions: tuple[Reduction, ...]
+
+    @property
+    def local(self) -> tuple[LocalTerm, ...]:
+        """The terms on the real line."""
+        return tuple(sight.term for sight in self.sights)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers that the rows of each term depend on."""
+        pairs = zip(self.reductions, self.sights, strict=True)
+        return tuple(reduction.size(sight.size) for reduction, sight in pairs)
+
+    @property
+    def n_rows(self) -> int:
+        """Of all terms."""
+        return sum(sight.n for sight in self.sights)
+
+
+@lru_cache(maxsize=4)
+def structure_of(problem: Problem) -> Structure:
+    """Work it out once for a problem; and once for a target, unless it is handed data or hyperparameters with every fit."""
+    if any(term.asks for term in problem.target.terms.terms):
+        return _structure(problem)
+    key = (problem.target, problem.space)
+    if key not in _STRUCTURES:
+        _STRUCTURES[key] = _structure(problem)
+        while len(_STRUCTURES) > _KEPT:
+            _STRUCTURES.pop(next(iter(_STRUCTURES)))
+    return _STRUCTURES[key]
+
+
+def _structure(problem: Problem) -> Structure:
+    held = jax.tree.map(np.asarray, problem.data[0])
+    local = local_terms(problem.target.terms, held, problem.space)
+    bare = [Sight(term) for term in local]
+    pairs = [pair for sight in bare for pair in sight.pairs()]
+    rows, columns = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    hubs = np.unique(np.concatenate([sight.hubs() for sight in bare]))
+    pattern = make_pattern(problem.dim, rows, columns, hubs)
+    found = tuple(reduction(term, problem) for term in local)
+    return Structure(pattern, tuple(Sight(term, pattern) for term in local), found)
+
+
+class Expected(NamedTuple):
+    """The sum of terms under a Gaussian, and its slopes."""
+
+    value: float
+    gradient: np.ndarray  # in the mean
+    precision: np.ndarray  # Λ*, values on the pattern
+    free: np.ndarray  # gradient in the hyperparameters
+
+    @property
+    def finite(self) -> bool:
+        """All of it are numbers."""
+        return bool(np.isfinite(self.value) and all(np.isfinite(part).all() for part in self[1:]))
+
+
+class ProjectedBound:
+    """The bound of a problem on one set of frozen points."""
+
+    def __init__(self, problem: Problem, draws: TermDraws):
+        self.problem, self.draws = problem, draws
+        self.structure = structure = structure_of(problem)
+        self.terms = [
+            Expectation(sight.term, reduced, draws.points(size, place), problem)
+            for place, (sight, reduced, size) in enumerate(
+                zip(structure.sights, structure.reductions, structure.sizes, strict=True)
+            )
+        ]
+        self.n_evaluations = 0
+
+    @property
+    def pattern(self) -> Pattern:
+        """Of the precision."""
+        return self.structure.pattern
+
+    def expected(self, mean: np.ndarray, covariance: np.ndarray, free: np.ndarray) -> Expected:
+        """At a mean, and the values of a covariance on the pattern."""
+        value, gradient, of_free = 0.0, np.zeros(len(mean)), np.zeros_like(free)
+        precision = np.zeros(self.pattern.size)
+        for sight, term in zip(self.structure.sights, self.terms, strict=True):
+            found = term.slopes(sight.means(mean), sight.covariances(covariance), free)
+            value += found.value
+            gradient += sight.gradient(found.means, len(mean))
+            sight.add_curvature(precision, found.curvature)
+            of_free = of_free + found.free
+        self.n_evaluations += self.draws.n
+        return Expected(value, gradient, precision, of_free)
+
+    def free_curvature(self, mean: np.ndarray, covariance: np.ndarray, free: np.ndarray) -> np.ndarray:
+        """−∂²/∂hyper² of the expected sum, at a Gaussian that is held."""
+        total = np.zeros((len(free), len(free)))
+        for sight, term in zip(self.structure.sights, self.terms, strict=True):
+            total += term.free_curvature(sight.means(mean), sight.covariances(covariance), free)
+        self.n_evaluations += self.draws.n
+        return total
+
+    def bound(self, expected: Expected, factor: Factor) -> float:
+        """From the expected sum to the bound."""
+        return float(expected.value + entropy(factor))
+
+
+def bound_at(bound: ProjectedBound, posterior: SparseGaussian, hyper: Hyper) -> float:
+    """The bound at a posterior."""
+    expected = bound.expected(np.asarray(posterior.mean), posterior.factor.inverse, np.asarray(hyper.free))
+    return bound.bound(expected, posterior.factor)
+
+
+def entropy(factor: Factor) -> float:
+    """Of the Gaussian with this precision."""
+    return 0.5 * factor.pattern.dim * (LOG_TWO_PI + 1.0) - 0.5 * factor.log_determinant

@@ -1,0 +1,116 @@
+"""The programs of a term: what is asked of its rows, compiled once for all that its function is known to see."""
+
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from quenched.arrays import Array
+from quenched.problem import Problem
+from quenched.targets import LocalTerm, fingerprint, log_density_of
+
+_UNROLLED = 8  # numbers up to which the Cholesky factor is written out
+
+
+class _Key:
+    """What makes two programs the same."""
+
+    def __init__(self, identity: Hashable, make: Callable):
+        self.identity, self.make = identity, make
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.identity == other.identity
+
+
+class Programs(NamedTuple):
+    """What is asked of the rows of a term, compiled."""
+
+    slopes: Callable  # of their expectations, in means, covariances and hyperparameters
+    free_curvature: Callable  # second derivatives in the hyperparameters
+    values: Callable  # at points (points, rows, size)
+    gradients: Callable
+
+
+@lru_cache(maxsize=64)
+def _kept(key: _Key) -> Programs:
+    return key.make()
+
+
+def programs_of(term: LocalTerm, problem: Problem) -> Programs:
+    """Compiled once for all that the function is known to see; what may change unseen is traced anew."""
+    unravel = problem.function.unravel_hyper
+    make = lambda: _made(term, unravel)
+    seen = None if term.term is None else fingerprint(term.term.function)
+    if term.term is not None and seen is None:
+        return make()
+    shape = None if term.term is None else (term.term.parts, term.term.has_rows)
+    like = problem.hyper_like
+    hyper = (
+        None if like is None else (jax.tree.structure(like), tuple(np.shape(leaf) for leaf in jax.tree.leaves(like)))
+    )
+    return _kept(_Key((seen, shape, term.sights, hyper), make))
+
+
+def _made(term: LocalTerm, unravel: Callable | None) -> Programs:
+    structure, sights = term.term, term.sights
+
+    def total(means, packed, free, counts, held, z, weights, back, given):
+        hyper = None if unravel is None else unravel(free)
+        n_sets, _, size = z.shape
+
+        def of_row(mean, factor, own, z):
+            points = mean + _times(factor, z)
+            numbers = points if back is None else points @ back.T
+            values = jax.vmap(lambda v: log_density_of(structure, sights, v, own, given, hyper))(numbers)
+            return weights @ values
+
+        by_set = lambda array: array.reshape(len(array) // n_sets, n_sets, *array.shape[1:])
+        factors = jax.tree.map(by_set, _cholesky(packed, size))
+        values = jax.vmap(jax.vmap(of_row), in_axes=(0, 0, 0, None))(
+            by_set(means), factors, jax.tree.map(by_set, held), z
+        )
+        return jnp.sum(jnp.where(by_set(counts) > 0, values, 0.0))
+
+    def slopes(means, packed, counts, held, z, weights, back, given, free):
+        return jax.value_and_grad(total, argnums=(0, 1, 2))(means, packed, free, counts, held, z, weights, back, given)
+
+    def free_curvature(means, packed, counts, held, z, weights, back, given, free):
+        return jax.hessian(total, argnums=2)(means, packed, free, counts, held, z, weights, back, given)
+
+    def value(numbers, own, given, free):
+        return log_density_of(structure, sights, numbers, own, given, None if unravel is None else unravel(free))
+
+    over = lambda function: jax.jit(
+        jax.vmap(jax.vmap(function, in_axes=(0, 0, None, None)), in_axes=(0, None, None, None))
+    )
+    return Programs(jax.jit(slopes), jax.jit(free_curvature), over(value), over(jax.grad(value)))
+
+
+def _times(factor: Any, z: Array) -> Array:
+    if not isinstance(factor, list):
+        return z @ factor.T
+    return jnp.stack([sum(entry * z[:, j] for j, entry in enumerate(row)) for row in factor], axis=1)
+
+
+def _cholesky(packed: Array, size: int) -> Any:
+    """Lower-triangular factors of many small matrices: written out, as lists of entries, or by LAPACK."""
+    place = {pair: at for at, pair in enumerate(zip(*map(np.ndarray.tolist, np.tril_indices(size)), strict=True))}
+    if size > _UNROLLED:
+        i, j = np.tril_indices(size)
+        lower = jnp.zeros((len(packed), size, size)).at[:, i, j].set(packed)
+        full = lower + jnp.swapaxes(jnp.tril(lower, -1), 1, 2)
+        return jnp.linalg.cholesky(full, symmetrize_input=False)
+    factor: list[list[Array]] = []
+    for i in range(size):
+        row: list[Array] = []
+        for j in range(i + 1):
+            rest = packed[:, place[i, j]] - sum(row[k] * (factor[j][k] if j < i else row[k]) for k in range(j))
+            row.append(jnp.sqrt(rest) if i == j else rest / factor[j][j])
+        factor.append(row)
+    return factor

@@ -1,0 +1,210 @@
+"""Sums of terms with a sparse precision: the best of all Gaussians on their draws, and what a fit says of it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.scipy.stats import norm
+
+import quenched as qd
+from quenched.draws import term_draws
+from quenched.projected import structure_of
+
+RANDOM = np.random.default_rng([3, 5])
+PEOPLE, ITEMS = 25, 8
+PERSON, ITEM = (part.ravel() for part in np.meshgrid(np.arange(PEOPLE), np.arange(ITEMS), indexing="ij"))
+ANSWER = (RANDOM.random(PEOPLE * ITEMS) < 0.6).astype(float)
+START = {"ability": np.zeros(PEOPLE), "difficulty": np.zeros(ITEMS), "slope": np.ones(ITEMS), "log_sd": 0.0}
+TRANSFORMS = {"slope": qd.positive}
+
+
+def answers(seen, row):
+    score = seen["slope"] * (seen["ability"] - seen["difficulty"])
+    return row * score - jnp.logaddexp(0.0, score)
+
+
+def ability(seen):
+    return norm.logpdf(seen["ability"], 0.0, jnp.exp(seen["log_sd"]))
+
+
+def items(seen):
+    return norm.logpdf(seen["difficulty"]) + norm.logpdf(jnp.log(seen["slope"]), 0.0, 0.5) - jnp.log(seen["slope"])
+
+
+def item_response():
+    return qd.sum_of(
+        qd.each(answers, ANSWER, sees={"ability": PERSON, "difficulty": ITEM, "slope": ITEM}),
+        qd.each(ability, sees={"ability": qd.each_entry, "log_sd": qd.whole}),
+        qd.each(items, sees={"difficulty": qd.each_entry, "slope": qd.each_entry}),
+        qd.each(lambda seen: norm.logpdf(seen["log_sd"], -0.5, 0.5), sees={"log_sd": qd.whole}),
+    )
+
+
+@pytest.fixture(scope="module")
+def fit():
+    first = qd.fit(item_response(), START, transforms=TRANSFORMS, draws=32, tolerance=0.01, progress=False)
+    return qd.fit(item_response(), first, progress=False, draws=32)  # polished
+
+
+def test_the_precision_is_sparse_and_the_fit_says_so(fit):
+    assert fit.converged
+    assert fit.settings["family"] == "sparse"
+    precision = fit.posterior.member.precision.toarray()
+    inside = slice(0, PEOPLE)  # people meet in no term
+    assert np.count_nonzero(precision[inside, inside]) == PEOPLE
+    np.testing.assert_allclose(np.linalg.inv(precision), fit.covariance, atol=1e-10)
+    np.testing.assert_allclose(fit.posterior.variance(), np.diag(fit.covariance), rtol=1e-10)
+
+
+def test_no_dense_gaussian_is_better_on_the_same_draws(fit):
+    """The bound by dense projections of its own, and its slope in a mean and a dense factor: none is left."""
+    with jax.enable_x64(True):
+        problem = fit.origin.problem
+        structure, draws = structure_of(problem), term_draws(32, 0)
+
+        def bound(mean, scale):
+            total = jnp.sum(jnp.log(jnp.diag(scale))) + 0.5 * problem.dim * (1.0 + jnp.log(2.0 * jnp.pi))
+            for place, (term, reduced, size) in enumerate(
+                zip(structure.local, structure.reductions, structure.sizes, strict=True)
+            ):
+                maps, (z, weights) = term.maps(problem.dim), draws.points(size, place)
+                maps = maps if reduced.forth is None else reduced.forth @ maps
+                back = np.eye(size) if reduced.forth is None else reduced.back
+                half = jnp.linalg.cholesky(maps @ (scale @ scale.T) @ maps.swapaxes(1, 2))
+                sets = np.arange(term.n) % len(z)
+                points = (maps @ mean)[:, None] + jnp.einsum("nij,nsj->nsi", half, z[sets])
+                values = jax.vmap(jax.vmap(term.log_density, in_axes=(0, None)))(points @ back.T, term.held)
+                total = total + jnp.sum(values @ weights)
+            return total
+
+        scale = np.linalg.cholesky(fit.covariance)
+        value, (of_mean, of_scale) = jax.jit(jax.value_and_grad(bound, argnums=(0, 1)))(fit.posterior.mean, scale)
+    assert float(value) == pytest.approx(fit.bound, abs=1e-8)
+    assert np.abs(scale.T @ of_mean).max() < 1e-3
+    assert np.abs(np.tril(scale.T @ of_scale)).max() < 1e-3
+
+
+def test_the_check_knows_nothing_of_projections_and_agrees(fit):
+    assert abs(fit.gap) < 0.5
+    assert fit.shortfall < 0.5
+    assert "draws" in fit.verdict
+
+
+def test_a_sparse_fit_is_asked_as_any_other(fit, tmp_path):
+    points = fit.posterior.sample(5, seed=1)
+    dense = np.linalg.inv(fit.covariance)
+    away = points - fit.posterior.mean
+    by_hand = -0.5 * np.einsum("ni,ij,nj->n", away, dense, away) + 0.5 * np.linalg.slogdet(dense)[1]
+    by_hand -= 0.5 * len(dense) * np.log(2.0 * np.pi)
+    np.testing.assert_allclose(fit.posterior.log_density(points), by_hand, rtol=1e-8)
+    mean, covariance = fit.posterior.marginal(["log_sd", "slope[2]"])
+    places = fit.posterior.places(["log_sd", "slope[2]"])
+    np.testing.assert_allclose(covariance, fit.covariance[np.ix_(places, places)], atol=1e-12)
+    np.testing.assert_allclose(mean, fit.posterior.mean[places])
+    with pytest.raises(ValueError, match="did you mean 'slope'"):
+        fit.posterior.marginal("slop")
+    natural = np.exp(fit.posterior.sample(20_000, seed=2)[:, fit.posterior.places("slope")])
+    np.testing.assert_allclose(fit.mean["slope"], natural.mean(axis=0), rtol=0.02)
+    np.testing.assert_allclose(fit.sd["slope"], natural.std(axis=0), rtol=0.05)
+    loaded = qd.load(fit.save(tmp_path / "fit.npz"))
+    np.testing.assert_array_equal(loaded.posterior.variance(), fit.posterior.variance())
+    assert loaded.attach(item_response()).origin is not None
+
+
+def test_a_diagnosis_has_the_errors_of_the_draws_and_the_response(fit):
+    diagnosis = fit.diagnose(replicates=2, samples=200, progress=False)
+    assert diagnosis.optimisation_error < 1e-4
+    errors = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(diagnosis.mean_error)])
+    assert 0.0 < errors.max() < 0.2
+    response = diagnosis.linear_response.of(["ability[3]"])
+    assert 0.8 < response.sd[0] / fit.posterior.marginal("ability[3]").sd[0] < 1.3
+    assert "ability[0]" in str(fit.summary())
+
+
+def squares(seen, row, *, hyper):
+    return norm.logpdf(row, seen["w"] + seen["u"], jnp.exp(hyper))
+
+
+def unit(seen):
+    return norm.logpdf(seen["u"]) + 0.0 * 1.0
+
+
+def wide(seen):
+    return norm.logpdf(seen["w"], 0.0, 2.0)
+
+
+def test_gaussian_models_are_exact_with_the_fewest_draws_and_hyperparameters_are_raised():
+    random = np.random.default_rng(9)
+    design, group = random.standard_normal((60, 3)), np.repeat(np.arange(12), 5)
+    y = design @ np.array([1.0, -0.5, 0.2]) + random.standard_normal(12)[group] + 0.5 * random.standard_normal(60)
+    target = qd.sum_of(
+        qd.each(squares, y, sees={"w": qd.dot(design), "u": group}),
+        qd.each(unit, sees={"u": qd.each_entry}),
+        qd.each(wide, sees={"w": qd.each_entry}),
+    )
+    start = {"w": np.zeros(3), "u": np.zeros(12)}
+    fit = qd.fit(target, start, hyper=np.asarray(0.3), draws=8, tolerance=1e-6, progress=False)
+
+    def evidence(log_sd):
+        covariance = 4.0 * design @ design.T + (group[:, None] == group) + np.exp(2.0 * log_sd) * np.eye(60)
+        return -0.5 * (60 * np.log(2.0 * np.pi) + np.linalg.slogdet(covariance)[1] + y @ np.linalg.solve(covariance, y))
+
+    grid = np.linspace(-2.0, 1.0, 3001)
+    best = grid[np.argmax([evidence(value) for value in grid])]
+    assert float(fit.hyper) == pytest.approx(best, abs=2e-3)
+    assert fit.bound == pytest.approx(evidence(float(fit.hyper)), abs=1e-6)
+    assert fit.check_bound == pytest.approx(fit.bound, abs=1e-6)
+    noise = np.exp(2.0 * float(fit.hyper))
+    whole = np.concatenate([np.eye(12)[group], design], axis=1)
+    precision = whole.T @ whole / noise + np.diag([1.0] * 12 + [0.25] * 3)
+    np.testing.assert_allclose(fit.posterior.member.precision.toarray(), precision, rtol=1e-4, atol=1e-8)
+
+
+def logistic(seen, row):
+    score = seen["a"] - seen["b"]
+    return row * score - jnp.logaddexp(0.0, score)
+
+
+def unit_priors(seen):
+    return norm.logpdf(seen["a"])
+
+
+def pairs(order, relabelled, *priors):
+    return qd.sum_of(
+        qd.each(logistic, ANSWER[order], sees={"a": relabelled[PERSON[order]], "b": ITEM[order]}),
+        *(qd.each(unit_priors, sees={"a": qd.each_entry}) for _ in priors),
+    )
+
+
+def test_rows_in_another_order_and_parameters_with_other_labels_give_the_same_answer():
+    start, every = {"a": np.zeros(PEOPLE), "b": np.zeros(ITEMS)}, np.arange(len(ANSWER))
+    labels = np.random.default_rng(2).permutation(PEOPLE)
+    shuffled = np.random.default_rng(4).permutation(len(ANSWER))
+    options = {"tolerance": 1e-4, "check": 16, "progress": False}
+    one = qd.fit(pairs(every, np.arange(PEOPLE), 1), start, **options)
+    other = qd.fit(pairs(shuffled, labels, 1), start, **options)
+    assert one.bound == pytest.approx(other.bound, abs=1e-5)
+    np.testing.assert_allclose(one.mean["a"], other.mean["a"][labels], atol=1e-3)
+    np.testing.assert_allclose(one.sd["b"], other.sd["b"], atol=1e-3)
+
+
+def test_a_sum_that_is_flat_somewhere_is_not_fitted():
+    start, every = {"a": np.zeros(PEOPLE), "b": np.zeros(ITEMS)}, np.arange(len(ANSWER))
+    with pytest.raises(qd.FitError, match=r"run away|prior"):
+        qd.fit(pairs(every, np.arange(PEOPLE)), start, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"draws": 9}, "come in pairs"),
+        ({"draws": qd.matched(66, 33)}, "has no meaning with family='sparse'"),
+        ({"method": qd.Alternating()}, "has no meaning with family='sparse'"),
+    ],
+)
+def test_what_a_sparse_fit_cannot_do_is_said(options, words):
+    start = {"a": np.zeros(PEOPLE), "b": np.zeros(ITEMS)}
+    with pytest.raises(ValueError, match=words):
+        qd.fit(pairs(np.arange(200), np.arange(PEOPLE), 1), start, family="sparse", progress=False, **options)
+    with pytest.raises(ValueError, match="give a sum of terms"):
+        qd.fit(lambda w: -0.5 * w @ w, np.zeros(3), family="sparse", progress=False)
