@@ -37,7 +37,7 @@ def main():
     frozen = qd.fit(target, start, **options)
     passes = frozen.n_evaluations / frozen.n_draws
     print(f"frozen         {passes:8.2f} passes, {time.perf_counter() - began:6.1f} s, bound {frozen.bound:.4f}")
-    sd = np.sqrt(frozen.posterior.variance)
+    sd = np.sqrt(frozen.posterior.variance())
     for name, polish in (("sgd", True), *((name, False) for name in OPTIMISERS)):
         began = time.perf_counter()
         try:

@@ -26,7 +26,7 @@ def target():
 
 
 def apart(one, other):
-    return np.max(np.abs(one.posterior.mean - other.posterior.mean) / np.sqrt(other.posterior.variance))
+    return np.max(np.abs(one.posterior.mean - other.posterior.mean) / np.sqrt(other.posterior.variance()))
 
 
 @pytest.fixture(scope="module")

@@ -113,7 +113,14 @@ class Asked:
         self, model: Model, space: Space, points: np.ndarray, watch: Watcher, rows: Rows | None, resumed: Any
     ) -> Run:
         """A run of a sum of terms with a sparse precision."""
-        options.insist_terms(model.target, space, self.method, self.draws, rows is not None, self.executor if self.mesh is None else self.mesh)
+        options.insist_terms(
+            model.target,
+            space,
+            self.method,
+            self.draws,
+            rows is not None,
+            self.executor if self.mesh is None else self.mesh,
+        )
         seed = whole_number("seed", self.seed, 0)
         memory = None if self.memory is None else whole_number("memory", self.memory, 1)
         problem = make_problem(model.target, space, model.data, model.hyper, Here(memory), model)

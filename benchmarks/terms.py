@@ -1,0 +1,209 @@
+"""Sums of terms: fits of models with structure, against the dense family where that is possible, and the algebra alone.
+
+    python benchmarks/terms.py algebra
+    python benchmarks/terms.py item_response:100:20 poisson:1000 volatility:1000 lattice:20 insteval
+
+Each line says the bound, the check on fresh draws, rounds, seconds cold and warm, and the memory of the process.
+`QUENCHED_DATA` points to the folder with `mixed/InstEval.csv` for the last.
+"""
+
+import csv
+import os
+import resource
+import sys
+import time
+
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import gammaln
+from jax.scipy.stats import norm
+
+import quenched as qd
+from quenched.families import factor, make_pattern
+
+
+def item_response(people, items):
+    random = np.random.default_rng([5, people])
+    ability, difficulty = random.standard_normal(people), random.standard_normal(items)
+    slope = np.exp(0.3 * random.standard_normal(items))
+    i, j = np.divmod(np.arange(people * items), items)
+    chance = 1.0 / (1.0 + np.exp(-slope[j] * (ability[i] - difficulty[j])))
+    answers = (random.random(people * items) < chance).astype(float)
+
+    def answer(seen, row):
+        score = jnp.exp(seen["log_slope"]) * (seen["ability"] - seen["difficulty"])
+        return row * score - jnp.logaddexp(0.0, score)
+
+    priors = lambda seen: norm.logpdf(seen["difficulty"]) + norm.logpdf(seen["log_slope"], 0.0, 0.5)
+    target = qd.sum_of(
+        qd.each(answer, answers, sees={"ability": i, "difficulty": j, "log_slope": j}),
+        qd.each(lambda seen: norm.logpdf(seen["ability"]), sees={"ability": qd.each_entry}),
+        qd.each(priors, sees={"difficulty": qd.each_entry, "log_slope": qd.each_entry}),
+    )
+    return target, {"ability": np.zeros(people), "difficulty": np.zeros(items), "log_slope": np.zeros(items)}, None
+
+
+def poisson(groups, each=10):
+    random = np.random.default_rng([1, groups])
+    n, group = groups * each, np.repeat(np.arange(groups), each)
+    design = np.column_stack([np.ones(n), random.standard_normal((n, 3))])
+    rate = design @ np.array([0.5, 0.3, -0.2, 0.1]) + 0.7 * random.standard_normal(groups)[group]
+    counts = random.poisson(np.exp(rate)).astype(float)
+
+    def count(seen, row):
+        score = seen["beta"] + seen["u"]
+        return row * score - jnp.exp(score) - gammaln(row + 1.0)
+
+    prior = lambda seen: norm.logpdf(seen["log_sd"]) + jnp.sum(norm.logpdf(seen["beta"], 0.0, 2.0))
+    effect = lambda seen: norm.logpdf(seen["u"], 0.0, jnp.exp(seen["log_sd"]))
+    target = qd.sum_of(
+        qd.each(count, counts, sees={"beta": qd.dot(design), "u": group}),
+        qd.each(effect, sees={"u": qd.each_entry, "log_sd": qd.whole}),
+        qd.each(prior, sees={"beta": qd.whole, "log_sd": qd.whole}),
+    )
+    return target, {"beta": np.zeros(4), "log_sd": 0.0, "u": np.zeros(groups)}, None
+
+
+def volatility(length):
+    random = np.random.default_rng([2, length])
+    states = np.empty(length)
+    states[0] = -1.0 + 0.3 / np.sqrt(1 - 0.95**2) * random.standard_normal()
+    for t in range(1, length):
+        states[t] = -1.0 + 0.95 * (states[t - 1] + 1.0) + 0.3 * random.standard_normal()
+    returns = np.exp(states / 2.0) * random.standard_normal(length)
+    shared = {"level": qd.whole, "persistence": qd.whole, "noise": qd.whole}
+
+    def step(seen):
+        mean = seen["level"] + seen["persistence"] * (seen["h"][0] - seen["level"])
+        return norm.logpdf(seen["h"][1], mean, seen["noise"])
+
+    def first(seen):
+        return norm.logpdf(seen["h"], seen["level"], seen["noise"] / jnp.sqrt(1.0 - seen["persistence"] ** 2))
+
+    def prior(seen):
+        log_noise = jnp.log(seen["noise"])
+        of_persistence = 19.0 * jnp.log1p(seen["persistence"]) + 0.5 * jnp.log1p(-seen["persistence"])
+        return norm.logpdf(seen["level"], 0.0, 5.0) + norm.logpdf(log_noise, -1.0, 1.0) - log_noise + of_persistence
+
+    link = np.arange(length - 1)
+    observed = lambda seen, row: norm.logpdf(row, 0.0, jnp.exp(seen["h"] / 2.0))
+    target = qd.sum_of(
+        qd.each(observed, returns, sees={"h": qd.each_entry}),
+        qd.each(step, sees={"h": (link, link + 1), **shared}),
+        qd.each(first, sees={"h": [0], **shared}),
+        qd.each(prior, sees=shared),
+    )
+    start = {"h": np.zeros(length), "level": 0.0, "persistence": 0.8, "noise": 0.5}
+    return target, start, {"persistence": qd.interval(-1.0, 1.0), "noise": qd.positive}
+
+
+def lattice(side):
+    random = np.random.default_rng([3, side])
+    places = np.arange(side * side).reshape(side, side)
+    one = np.concatenate([places[:-1].ravel(), places[:, :-1].ravel()])
+    other = np.concatenate([places[1:].ravel(), places[:, 1:].ravel()])
+    x, y = np.meshgrid(np.linspace(0, 3, side), np.linspace(0, 3, side))
+    field = np.sin(x) * np.cos(y) + 0.3 * random.standard_normal((side, side))
+    counts = random.poisson(np.exp(1.0 + 0.7 * field.ravel())).astype(float)
+
+    def count(seen, row):
+        score = seen["x"] + seen["level"]
+        return row * score - jnp.exp(score) - gammaln(row + 1.0)
+
+    edge = lambda seen: -0.5 * jnp.exp(seen["log_precision"]) * (seen["x"][0] - seen["x"][1]) ** 2
+    site = lambda seen: -0.05 * seen["x"] ** 2 + 0.5 * seen["log_precision"]
+    prior = lambda seen: norm.logpdf(seen["level"], 0.0, 3.0) + norm.logpdf(seen["log_precision"], 0.0, 2.0)
+    target = qd.sum_of(
+        qd.each(count, counts, sees={"x": qd.each_entry, "level": qd.whole}),
+        qd.each(edge, sees={"x": (one, other), "log_precision": qd.whole}),
+        qd.each(site, sees={"x": qd.each_entry, "log_precision": qd.whole}),
+        qd.each(prior, sees={"level": qd.whole, "log_precision": qd.whole}),
+    )
+    return target, {"x": np.zeros(side * side), "level": 0.0, "log_precision": 0.0}, None
+
+
+def insteval():
+    with open(os.path.join(os.environ["QUENCHED_DATA"], "mixed", "InstEval.csv")) as file:
+        rows = list(csv.DictReader(file))
+    factors = {name: np.unique([row[name] for row in rows], return_inverse=True) for name in ("s", "d", "dept")}
+    good = np.array([float(row["y"]) >= 4 for row in rows], float)
+    design = np.column_stack([np.ones(len(rows)), [float(row["service"]) for row in rows]])
+
+    def rating(seen, row):
+        score = seen["beta"] + seen["s"] + seen["d"] + seen["dept"]
+        return row * score - jnp.logaddexp(0.0, score)
+
+    def effect(name):
+        function = lambda seen: norm.logpdf(seen[name], 0.0, jnp.exp(seen[f"log_sd_{name}"]))
+        return qd.each(function, sees={name: qd.each_entry, f"log_sd_{name}": qd.whole})
+
+    logs = {f"log_sd_{name}": qd.whole for name in factors}
+    prior = lambda seen: jnp.sum(norm.logpdf(seen["beta"], 0.0, 10.0)) + sum(norm.logpdf(seen[name]) for name in logs)
+    index = {name: places for name, (_, places) in factors.items()}
+    target = qd.sum_of(
+        qd.each(rating, good, sees={"beta": qd.dot(design), **index}),
+        *map(effect, factors),
+        qd.each(prior, sees={"beta": qd.whole, **logs}),
+    )
+    start = {name: np.zeros(len(levels)) for name, (levels, _) in factors.items()}
+    return target, {**start, "beta": np.zeros(2), **dict.fromkeys(logs, -0.5)}, None
+
+
+def algebra():
+    """Factor, selected inverse and solve of the graphs alone."""
+    random = np.random.default_rng(0)
+    link, every = np.arange(19_999), np.arange(20_000)
+    places = np.arange(10_000).reshape(100, 100)
+    graphs = {
+        "chain": (
+            20_003,
+            np.r_[link, every, every, every],
+            np.r_[link + 1, 0 * every + 20_000, 0 * every + 20_001, 0 * every + 20_002],
+        ),
+        "groups": (100_005, np.repeat(np.arange(100_000), 5), 100_000 + np.tile(np.arange(5), 100_000)),
+        "crossed": (4_100, np.repeat(np.arange(2_972), 25), 2_972 + random.integers(0, 1_128, 74_300)),
+        "lattice": (
+            10_000,
+            np.r_[places[:-1].ravel(), places[:, :-1].ravel()],
+            np.r_[places[1:].ravel(), places[:, 1:].ravel()],
+        ),
+    }
+    for name, (dim, rows, columns) in graphs.items():
+        hubs = {"chain": (20_000, 20_001, 20_002), "groups": tuple(range(100_000, 100_005))}.get(name, ())
+        began = time.perf_counter()
+        pattern = make_pattern(dim, rows, columns, hubs)
+        times = [time.perf_counter() - began]
+        values = np.zeros(pattern.size)
+        values[pattern.places(pattern.rows, pattern.columns)] = 0.1
+        values[pattern.diagonal] = 0.2 * np.bincount(np.r_[pattern.rows, pattern.columns], minlength=dim) + 1.0
+        began = time.perf_counter()
+        found = factor(pattern, values)
+        assert found is not None
+        times.append(time.perf_counter() - began)
+        for ask in (lambda one: one.inverse, lambda one: one.solve(np.ones(one.pattern.dim))):
+            began = time.perf_counter()
+            ask(found)
+            times.append(time.perf_counter() - began)
+        shown = " ".join(f"{seconds:.3f}" for seconds in times)
+        what = f"{dim} unknowns, {pattern.n_entries} entries, root {len(pattern.root)}"
+        print(f"{name}: {what}; pattern, factor, inverse, solve {shown} s")
+
+
+def measure(name, *sizes):
+    target, start, transforms = globals()[name](*sizes)
+    for when in ("cold", "warm"):
+        began = time.perf_counter()
+        fit = qd.fit(target, start, transforms=transforms, progress=False, throw=False)
+        seconds = time.perf_counter() - began
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        print(
+            f"{name}{sizes} {when}: {fit.posterior.dim} parameters, bound {fit.bound:.3f}, check {fit.check_bound:.3f} ± "
+            f"{fit.check_error:.3f}, {fit.n_draws} draws, {fit.n_objective_evaluations} bounds, {fit.status}, {seconds:.1f} s, {memory:.1f} GB",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    for word in sys.argv[1:] or ["algebra"]:
+        asked, *numbers = word.split(":")
+        algebra() if asked == "algebra" else measure(asked, *map(int, numbers))
