@@ -48,3 +48,15 @@ def test_the_readme_is_short():
 @pytest.mark.parametrize("name", re.findall(r"`?((?:examples/\w+\.py)|(?:[A-Z]+\.(?:md|cff)))\b", README))
 def test_files_that_are_named_exist(name):
     assert (ROOT / name).exists()
+
+
+def test_every_sentence_of_the_verdict_has_its_remedy_in_the_documents():
+    import importlib.util
+
+    from quenched.trust import RULES
+
+    spec = importlib.util.spec_from_file_location("hooks", ROOT / "docs" / "hooks.py")
+    hooks = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hooks)
+    assert list(hooks.REMEDIES) == [rule.name for rule in RULES]
+    assert all(f"| {rule.name} |" in hooks.rules() for rule in RULES)
