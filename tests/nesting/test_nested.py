@@ -113,14 +113,16 @@ def test_what_is_transformed_comes_back(by_terms):
 def test_gradients_in_the_outer_parameters_are_right():
     target = qd.sum_of(
         qd.each(
-            lambda seen, y: y * seen["effect"] - jnp.logaddexp(0.0, seen["effect"]), Y > 0.5, sees={"effect": GROUP}
+            lambda seen, y, data: data * (y * seen["effect"] - jnp.logaddexp(0.0, seen["effect"])),
+            Y > 0.5,
+            sees={"effect": GROUP},
         ),
         qd.each(of_effect, sees={"effect": qd.each_entry, "log_sd": qd.whole}),
         qd.each(of_log_sd, sees={"log_sd": qd.whole}),
     )
     with jax.enable_x64(True):
         space, point = describe_space({"effect": np.zeros(6), "log_sd": 0.0})
-        outer = make_outer(target, split(space, ["log_sd"]), point, None, 0)
+        outer = make_outer(target, split(space, ["log_sd"]), point, np.float64(1.5), 0)
         at = lambda x: outer.solved(np.array([[x]]))
         step = 1e-4
         differences = (at(0.3 + step).bound - at(0.3 - step).bound) / (2.0 * step)

@@ -8,6 +8,7 @@ except ImportError as error:
 from quenched.models.cauchy_ppca import CauchyPPCA
 from quenched.models.linear_regression import LinearRegression
 from quenched.models.logistic_regression import LogisticRegression
+from quenched.models.mixed import MixedModel
 from quenched.models.multiclass_rvm import fit_multiclass_rvm
 from quenched.models.noise import cauchy, gaussian, laplace, student_t
 from quenched.models.poisson_regression import PoissonRegression
@@ -19,6 +20,7 @@ __all__ = [
     "CauchyPPCA",
     "LinearRegression",
     "LogisticRegression",
+    "MixedModel",
     "PoissonRegression",
     "RelevanceVectorClassifier",
     "cauchy",

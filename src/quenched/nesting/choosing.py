@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from quenched.draws import Purpose, generator
-from quenched.targets import Given, LocalTerm, Model, local_terms, log_density_of
+from quenched.targets import LocalTerm, Model, local_terms, log_density_of
 from quenched.transforms import Space
 
 _MOST = 12  # outer coordinates that are chosen unasked
@@ -63,7 +63,7 @@ def _quadratic(term: LocalTerm, leaf: str, piece: Any, point: np.ndarray, data: 
     held = jax.tree.map(lambda array: array[rows], term.held)
     base = term.gather(point)[rows] + random.standard_normal((len(rows), term.size))
     value = lambda part, numbers, own_row: log_density_of(
-        term.term, term.sights, jax.numpy.asarray(numbers).at[own].set(part), own_row, Given(data)
+        term.term, term.sights, jax.numpy.asarray(numbers).at[own].set(part), own_row, data
     )
     curvature = jax.jit(jax.vmap(jax.hessian(value), in_axes=(0, 0, 0)))
     at = lambda: base[:, own] + random.standard_normal(base[:, own].shape)

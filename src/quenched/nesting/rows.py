@@ -16,7 +16,7 @@ import numpy as np
 from quenched.arrays import Array
 from quenched.draws import Purpose, generator, make, stream
 from quenched.nesting.split import Split
-from quenched.targets import Given, LocalTerm, SparseRows, log_density_of
+from quenched.targets import LocalTerm, SparseRows, log_density_of
 
 _NODES = 16  # of Gauss-Hermite quadrature in one number
 _TENSOR = 10  # for each of two
@@ -48,7 +48,7 @@ class Rows:
     def log_density(self, seen: Array, theta: Array, own: "Own", given: Any) -> Array:
         """Of one row at the inner numbers that it sees."""
         numbers = self.numbers(seen, theta, own.outer)
-        return log_density_of(self.term, self.sights, numbers, own.held, Given(given))
+        return log_density_of(self.term, self.sights, numbers, own.held, given)
 
 
 class Gathered(NamedTuple):

@@ -1,0 +1,68 @@
+"""Likelihoods of mixed models: the log density of one row given its linear predictor, and the mean of the response."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import betaln, gammaln
+from jax.scipy.stats import norm
+
+
+class Likelihood(NamedTuple):
+    """`log_density(predictor, row, dispersion)`; `mean(predictor)`; and what its responses must be."""
+
+    log_density: Callable[[Any, Any, Any], Any]
+    mean: Callable[[np.ndarray], np.ndarray]
+    dispersed: bool
+    fits: Callable[[np.ndarray], bool]
+    needs: str
+
+
+def _bernoulli(eta, row, dispersion):
+    return row["y"] * eta - jnp.logaddexp(0.0, eta)
+
+
+def _binomial(eta, row, dispersion):
+    n, y = row["n"], row["y"]
+    ways = gammaln(n + 1.0) - gammaln(y + 1.0) - gammaln(n - y + 1.0)
+    return ways + y * eta - n * jnp.logaddexp(0.0, eta)
+
+
+def _gaussian(eta, row, dispersion):
+    return norm.logpdf(row["y"], eta, jnp.exp(dispersion))
+
+
+def _poisson(eta, row, dispersion):
+    return row["y"] * eta - jnp.exp(eta) - gammaln(row["y"] + 1.0)
+
+
+def _negative_binomial(eta, row, dispersion):
+    shape, y = jnp.exp(dispersion), row["y"]
+    ways = gammaln(y + shape) - gammaln(shape) - gammaln(y + 1.0)
+    return ways + y * eta + shape * dispersion - (y + shape) * jnp.logaddexp(eta, dispersion)
+
+
+def _beta(eta, row, dispersion):
+    precision, y = jnp.exp(dispersion), row["y"]
+    mean = 1.0 / (1.0 + jnp.exp(-eta))
+    a, b = mean * precision, (1.0 - mean) * precision
+    return (a - 1.0) * jnp.log(y) + (b - 1.0) * jnp.log1p(-y) - betaln(a, b)
+
+
+def _logistic(eta: np.ndarray) -> np.ndarray:
+    return 1.0 / (1.0 + np.exp(-eta))
+
+
+def _counts(y: np.ndarray) -> bool:
+    return bool(np.all(y >= 0) and np.all(y == np.round(y)))
+
+
+likelihoods = {
+    "gaussian": Likelihood(_gaussian, lambda eta: eta, True, lambda y: True, "real numbers"),
+    "bernoulli": Likelihood(_bernoulli, _logistic, False, lambda y: set(np.unique(y)) <= {0.0, 1.0}, "0 and 1"),
+    "binomial": Likelihood(_binomial, _logistic, False, _counts, "proportion(successes, trials)"),
+    "poisson": Likelihood(_poisson, np.exp, False, _counts, "counts"),
+    "negative binomial": Likelihood(_negative_binomial, np.exp, True, _counts, "counts"),
+    "beta": Likelihood(_beta, _logistic, True, lambda y: bool(np.all((y > 0) & (y < 1))), "numbers between 0 and 1"),
+}

@@ -1,0 +1,180 @@
+"""`MixedModel`: fixed and varying effects by formula, with the standard deviations of the effects integrated over."""
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+
+from quenched.draws import Purpose, generator
+from quenched.fitting import fit
+from quenched.models.mixed.design import Design, common, read_design, separating
+from quenched.models.mixed.likelihoods import likelihoods
+from quenched.models.mixed.terms import write
+from quenched.nesting import nested
+from quenched.result import Fit
+
+_SAMPLES = 4000
+_SEARCHED = 20_000  # rows up to which separation is looked for
+
+
+class MixedModel:
+    """A generalised linear mixed model.
+
+    Parameters
+    ----------
+    formula
+        As in lme4 and Bambi, read by the package formulae: "y ~ x + (1|group)", "y ~ days + (days|subject)",
+        "y ~ x + (1|a) + (1|b)", "y ~ x + (1|school) + (1|school:class)", "prop(successes, trials) ~ x", "offset(log(t))". Effects
+        with the same grouping correlate.
+    likelihood
+        "gaussian", "bernoulli", "binomial", "poisson", "negative binomial" or "beta", with their usual links (identity,
+        logit, log).
+    hyper
+        "integrated": standard deviations and correlations of the effects and the dispersion have a posterior, and the effects
+        a Gaussian for each of their values (`quenched.nested`). "raised": standard deviations and dispersion are put where the
+        bound is highest, without a prior and without an error (empirical Bayes).
+    seed
+        Of the draws.
+
+    Attributes
+    ----------
+    fixed_, sd_
+        Tables with the columns mean and sd; of the fixed effects, and of the standard deviations of the varying ones (and the
+        dispersion).
+    correlation_
+        By grouping, the mean correlation matrix of its effects.
+    effects_
+        By term ("1|group"), a table of its effects by level.
+    evidence_, evidence_error_
+        Log evidence by importance sampling, in nats.
+    fit_
+        The `Fit` behind it.
+
+    Notes
+    -----
+    The priors are weak. With s the standard deviation of a gaussian response and 1 for all others: fixed effects N(0, (10 s / sd
+    of the column)²), the intercept N(0, (10 s + |mean of a gaussian response|)²), standard deviations half-normal of scale 2.5 s,
+    correlations LKJ(2), the logarithm of a dispersion N(log s, 2²).
+    """
+
+    def __init__(self, formula: str, likelihood: str = "gaussian", hyper: str = "integrated", *, seed: int = 0):
+        self.formula, self.likelihood, self.hyper, self.seed = formula, likelihood, hyper, seed
+
+    def fit(self, table: Any, weights: Any = None, *, progress: bool = False) -> Self:
+        """Fit to a DataFrame; `weights` multiply the log likelihoods of the rows: an array, or the name of a column."""
+        if self.likelihood not in likelihoods:
+            raise ValueError(f"likelihood={self.likelihood!r}: use one of {', '.join(map(repr, likelihoods))}.")
+        if self.hyper not in ("integrated", "raised"):
+            raise ValueError(f"hyper={self.hyper!r}: use 'integrated' or 'raised'.")
+        design = read_design(self.formula, table, self.likelihood)
+        self._check(design)
+        given = table[weights] if isinstance(weights, str) else weights
+        given = np.ones(len(design.response)) if given is None else np.asarray(given, float)
+        if given.shape != design.response.shape or not np.all(given >= 0.0):
+            raise ValueError(
+                f"weights: have shape {given.shape}; give one number of at least zero for each of the rows."
+            )
+        written = write(design, self.likelihood, given, self.hyper == "raised")
+        options: dict[str, Any] = {"transforms": written.transforms or None, "seed": self.seed, "progress": progress}
+        if self.hyper == "integrated" and written.outer:
+            self.fit_ = nested(written.target, written.start, outer=written.outer, **options)
+        else:
+            self.fit_ = fit(written.target, written.start, hyper=written.hyper, **options)
+        self._design = design
+        self._tabulate(design, self.fit_)
+        return self
+
+    def _check(self, design: Design) -> None:
+        likelihood = likelihoods[self.likelihood]
+        if not likelihood.fits(design.response):
+            raise ValueError(
+                f"formula={self.formula!r}: likelihood={self.likelihood!r} needs {likelihood.needs} as response."
+            )
+        if self.likelihood == "bernoulli" and design.fixed.shape[1] and len(design.response) <= _SEARCHED:
+            guilty = separating(design.fixed, design.names, design.response)
+            if guilty:
+                warnings.warn(
+                    f"formula: {', '.join(guilty)} separate the zeros from the ones, so that the data alone set no limit to "
+                    "them, and the prior decides; leave one out, or read them as 'large'.",
+                    stacklevel=3,
+                )
+
+    def _tabulate(self, design: Design, fit: Fit) -> None:
+        import pandas
+
+        table = lambda names, mean, sd: pandas.DataFrame(
+            {"mean": np.asarray(mean), "sd": np.asarray(sd)}, index=list(names)
+        )
+        fixed = "fixed" in fit.mean
+        self.fixed_ = table(design.names, fit.mean["fixed"], fit.sd["fixed"]) if fixed else table((), (), ())
+        samples = self._samples(_SAMPLES)
+        names, sds = [term for factor in design.factors for term in factor.terms], [np.zeros((_SAMPLES, 0))]
+        if names:
+            sds.append(np.exp(samples["log_sd"]))
+        if "log_dispersion" in samples:
+            names.append({"gaussian": "residual", "beta": "precision"}.get(self.likelihood, "shape"))
+            sds.append(np.exp(samples["log_dispersion"])[:, None])
+        drawn = np.concatenate(sds, axis=1)
+        spread = drawn.std(axis=0) if self.hyper == "integrated" else np.full(drawn.shape[1], np.nan)
+        self.sd_ = table(names, drawn.mean(axis=0), spread)
+        self.effects_, self.correlation_ = {}, {}
+        for factor in design.factors:
+            mean, sd = (np.asarray(of["effects"][factor.name]).reshape(-1, factor.size) for of in (fit.mean, fit.sd))
+            for place, term in enumerate(factor.terms):
+                self.effects_[term] = table(factor.levels, mean[:, place], sd[:, place])
+            if factor.size > 1:
+                roots = samples["correlation"][factor.name]
+                mean = np.mean(roots @ np.swapaxes(roots, 1, 2), axis=0)
+                self.correlation_[factor.name] = pandas.DataFrame(
+                    mean, index=list(factor.terms), columns=list(factor.terms)
+                )
+        self.evidence_, self.evidence_error_ = fit.evidence, fit.evidence_error
+
+    def _samples(self, n: int) -> dict[str, Any]:
+        """Of all parameters; what was raised is the same in each."""
+        raised = {} if self.fit_.hyper is None else self.fit_.hyper
+        fixed = {name: np.broadcast_to(np.asarray(value), (n, *np.shape(value))) for name, value in raised.items()}
+        return {**self.fit_.sample(n, seed=self.seed), **fixed}
+
+    def predict(self, table: Any = None, *, samples: int = 1000) -> Any:
+        """Mean and sd of the expected response (of a success, for a binomial one) in every row, as a table.
+
+        Levels that the fit has not seen have effects drawn from their own distribution.
+        """
+        import pandas
+
+        design, drawn = self._design, self._samples(samples)
+        predictor = np.zeros((samples, len(design.response if table is None else table)))
+        if table is None:
+            fixed, offset = design.fixed, design.offset
+        else:
+            effects = design.matrices.common
+            new = np.asarray(effects.evaluate_new_data(table)) if effects else None
+            fixed, _, offset = common(effects, new, len(table))
+        predictor += offset + (drawn["fixed"] @ fixed.T if fixed.shape[1] else 0.0)
+        first, random = 0, generator(self.seed, Purpose.NOISE)
+        for factor in design.factors:
+            index, covariates = factor.index, factor.covariates
+            if table is not None:
+                terms = [t for t in design.matrices.group.terms.values() if t.factor.name == factor.name]
+                index = np.asarray(terms[0].eval_new_data_group_index(table)[0])
+                parts = [np.asarray(t.expr.eval_new_data(table), float).reshape(len(table), -1) for t in terms]
+                covariates = np.concatenate(parts, axis=1)
+            known = drawn["effects"][factor.name].reshape(samples, -1, factor.size)
+            fresh = max(int(index.max(initial=-1)) + 1 - known.shape[1], 0)
+            spread = np.exp(drawn["log_sd"][:, None, first : first + factor.size])
+            noise = random.standard_normal((samples, fresh, factor.size))
+            if factor.size > 1:
+                noise = noise @ np.swapaxes(drawn["correlation"][factor.name], 1, 2)
+            everyone = np.concatenate([known, spread * noise], axis=1)
+            predictor += np.sum(everyone[:, index] * covariates, axis=2)
+            first += factor.size
+        mean = likelihoods[self.likelihood].mean(predictor)
+        return pandas.DataFrame({"mean": mean.mean(axis=0), "sd": mean.std(axis=0)})
+
+    def summary(self) -> str:
+        """Tables of fixed effects and standard deviations, the log evidence, and the verdict."""
+        parts = [f"{self.formula}  ({self.likelihood}, hyperparameters {self.hyper})", "", "Fixed effects"]
+        parts += [self.fixed_.round(4).to_string(), "", "Standard deviations", self.sd_.round(4).to_string(), ""]
+        parts += [f"log evidence {self.evidence_:.3f} ± {self.evidence_error_:.2g} nats", self.fit_.verdict]
+        return "\n".join(parts)
