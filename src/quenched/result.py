@@ -316,6 +316,11 @@ class Fit(Weighed):
         return self._kept["diagnosis"]
 
     @property
+    def is_nested(self) -> bool:
+        """Whether it is of `nested`: then it is judged by its check draws alone, and `diagnose` has nothing to add."""
+        return self.settings.get("method") in ("nested", "nested Laplace")
+
+    @property
     def diagnosis(self) -> "Diagnosis | None":
         """The last diagnosis, if there was one."""
         return self._kept.get("diagnosis")
@@ -333,7 +338,8 @@ class Fit(Weighed):
         """
         from quenched.summary import Summary
 
-        return Summary(self, self.diagnose() if self.origin is not None and np.isfinite(self.bound) else None)
+        known = self.origin is not None and np.isfinite(self.bound) and not self.is_nested
+        return Summary(self, self.diagnose() if known else None)
 
     def __str__(self) -> str:
         from quenched.summary import render

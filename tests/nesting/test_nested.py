@@ -100,6 +100,14 @@ def test_a_nested_fit_is_saved_and_loaded(by_terms, tmp_path):
     assert "log_sd" in str(loaded)
 
 
+def test_a_nested_fit_is_summarised_by_its_check_draws(by_terms):
+    """A diagnosis would take the inner Gaussians for frozen, and say nonsense."""
+    assert "log_sd" in str(by_terms.summary())
+    assert by_terms.diagnosis is None
+    with pytest.raises(ValueError, match="nested, and the errors of its inner Gaussians"):
+        by_terms.diagnose()
+
+
 def test_what_is_transformed_comes_back(by_terms):
     member = by_terms.posterior.member
     z = np.random.default_rng(3).standard_normal((7, member.dim))

@@ -167,6 +167,11 @@ def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES
     began, seed, member = time.perf_counter(), fit.settings["seed"], fit.posterior.member
     if not np.isfinite(fit.bound):
         raise ValueError(f"fit: its bound is {fit.bound}, so there is nothing to diagnose. {fit.message}")
+    if fit.is_nested:
+        raise ValueError(
+            "fit: it is nested, and the errors of its inner Gaussians are not taken apart; what its check draws say is in "
+            "fit.verdict, fit.khat and fit.evidence."
+        )
     if member.on_host:
         return _diagnose_terms(fit, replicates, samples, progress)
     with jax.enable_x64(True), quiet_blas(problem.target.on_host), Watcher(progress, None) as watch:

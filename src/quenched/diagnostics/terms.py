@@ -9,7 +9,7 @@ import numpy as np
 from quenched.diagnostics.draw_error import Answer, DrawError, answer_of, spread_error
 from quenched.diagnostics.linear_response import Response
 from quenched.diagnostics.optimisation import OptimisationError
-from quenched.draws import TermDraws
+from quenched.draws import Purpose, TermDraws, generator
 from quenched.families import SparseGaussian, factor
 from quenched.fitting import NewtonAscent, NewtonPoint, nats_left, stand_at
 from quenched.problem import Problem
@@ -27,7 +27,7 @@ def terms_optimisation_error(bound: ProjectedBound, posterior: SparseGaussian, h
     """What a further Newton step would do."""
     at = _stand(bound, posterior, hyper)
     step = at.factor.solve(at.expected.gradient) / np.sqrt(posterior.variance())
-    nats = nats_left(bound, at, np.random.default_rng(0))  # signs of probes, nothing else
+    nats = nats_left(bound, at, generator(0, Purpose.PROBES))
     return OptimisationError(nats, float(np.abs(step).max()), factor(bound.pattern, at.expected.precision) is not None)
 
 

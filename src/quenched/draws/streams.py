@@ -5,7 +5,7 @@ People simulate data with the same small seeds that they give to a fit. If the d
 and the bound optimistic by many nats. So no stream here is one that NumPy gives out for a seed, and none is another's.
 """
 
-from enum import IntEnum
+from enum import IntEnum, unique
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from quenched.numbers import whole_number
 _KEY = 0x7175656E63686564  # "quenched": no seed of a person's own is mixed with it
 
 
+@unique
 class Purpose(IntEnum):
     """What random numbers are for; each purpose has a stream of its own for every seed."""
 
@@ -34,11 +35,11 @@ class Purpose(IntEnum):
     PROJECTION = 15  # the draws of each row that a fitted model projects
     CURVES = 16  # points that follow a posterior, for a figure
     BOUNDS = 17  # points that tell whether a parameter presses against its bounds
-    TERMS = 20  # the draws of each term of a sum
-    MIRRORS = 19  # samples at which copies of a posterior are looked for
-    PROBES = 20  # directions in which a covariance is felt
     SHORTFALL = 18  # a second set of draws, for what the first one may have cost
-    FRESH = 20  # draws and rows that are taken anew at every step
+    MIRRORS = 19  # samples at which copies of a posterior are looked for
+    TERMS = 20  # the draws of each term of a sum
+    PROBES = 21  # directions in which a covariance is felt
+    FRESH = 22  # draws and rows that are taken anew at every step
 
 
 def generator(seed: int, purpose: Purpose) -> np.random.Generator:

@@ -20,6 +20,7 @@ import scipy.sparse
 
 _DENSE = 0.25  # share of entries from which what remains is treated as dense
 _FEW = 48  # unknowns that are treated as dense whatever they are
+_GOLDEN = 0.6180339887498949  # its multiples fill the unit interval evenly
 _GATHER = 40.0  # cost of an entry that is looked up and scattered, in multiplications by BLAS
 _SIZES = (
     *range(1, 9),
@@ -337,15 +338,16 @@ def make_pattern(dim: int, rows: np.ndarray, columns: np.ndarray, dense: np.ndar
     kept = np.zeros(dim, bool)
     kept[np.asarray(dense, int)] = True
     stages, border_nodes, active = [], np.zeros(0, int), np.arange(dim)
-    random = np.random.default_rng(0x5EED)  # orders what is equal, nothing else
+    turn = 0
     while True:
         degree = np.diff(graph.indptr)
         free = ~kept[active]
         n = len(active)
         if not free.any() or n <= _FEW or graph.nnz + n > _DENSE * n * n:
             break
-        chosen = _independent(graph, degree, free, random, limit=2 * degree[free].min() + 2)
-        everyone = _independent(graph, degree, free, random, limit=n)
+        turn += 1
+        chosen = _independent(graph, degree, free, turn, limit=2 * degree[free].min() + 2)
+        everyone = _independent(graph, degree, free, turn, limit=n)
         rest = n - len(everyone)
         dense_cost = len(everyone) * rest**2 + rest**3 / 3
         if dense_cost <= _GATHER * float(np.sum(degree[everyone].astype(float) ** 2)) + rest**3 / 3:
@@ -364,10 +366,10 @@ def make_pattern(dim: int, rows: np.ndarray, columns: np.ndarray, dense: np.ndar
     return _numbered(dim, rows, columns, tuple(np.flatnonzero(kept).tolist()), stages, border_nodes, active)
 
 
-def _independent(graph, degree, free, random, limit) -> np.ndarray:
+def _independent(graph, degree, free, turn, limit) -> np.ndarray:
     """A large set of unknowns of which no two are neighbours, of at most this degree, those with few neighbours first."""
     n = len(degree)
-    key = degree + random.random(n)
+    key = degree + np.modf((np.arange(n) + 1) * (2 * turn + 1) * _GOLDEN)[0]  # in no order that a graph might have
     open_, chosen = free & (degree <= limit), np.zeros(n, bool)
     while open_.any():
         rank = np.where(open_, key, np.inf)

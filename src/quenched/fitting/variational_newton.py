@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from quenched.draws import Purpose, generator
 from quenched.families import Factor, SparseGaussian, factor
 from quenched.fitting.ascent import Watch
 from quenched.outcome import Code
@@ -189,7 +190,7 @@ def variational_newton(
         return Newton(posterior, hyper, -np.inf, -np.inf, Code.NOT_FINITE, "", 1)
     ascent, first, code, note = NewtonAscent(bound, at), at.bound, Code.MAX_EVALUATIONS, ""
     last, widest = np.inf, 1.0 + np.max(at.mean**2) + np.max(at.factor.inverse[bound.pattern.diagonal])
-    random = np.random.default_rng(0)  # signs of the probes, nothing else
+    random = generator(0, Purpose.PROBES)
     for _ in range(_MAX_ROUNDS):
         try:
             if watch(ascent.at.bound, bound.draws.n) is not None:
