@@ -58,6 +58,7 @@ class MixedModel:
     """
 
     def __init__(self, formula: str, likelihood: str = "gaussian", hyper: str = "integrated", *, seed: int = 0):
+        likelihood = likelihood.replace("_", " ") if isinstance(likelihood, str) else likelihood
         self.formula, self.likelihood, self.hyper, self.seed = formula, likelihood, hyper, seed
 
     def fit(self, table: Any, weights: Any = None, *, progress: bool = False) -> Self:
