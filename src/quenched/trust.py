@@ -25,6 +25,7 @@ _SHIFT, _RATIO = 0.1, 0.15  # of a mean in sds, and of an sd relative to itself,
 _FEW_RATIOS = 100  # with fewer nothing can be said of a tail
 _CONSTANT = 1e-12  # spread of a number that does not vary
 _BULK = 0.8  # of the samples that the weights must keep where only the tails differ
+_VARIATION = 0.08  # of the mass, by which target and posterior may differ where only the tails do
 MEAN_DRIFT, SD_DRIFT = 0.05, 0.1  # in sds, and relative: what other draws may change where they suffice
 
 
@@ -224,6 +225,10 @@ def _agree_in_bulk(facts: Facts) -> bool:
     return facts.weights.share > _BULK
 
 
+def _only_tails(facts: Facts) -> bool:
+    return facts.weights.variation < _VARIATION
+
+
 RULES = (
     Rule(
         "did not end well",
@@ -252,7 +257,7 @@ RULES = (
     Rule(
         "family is far off",
         Trust.NEITHER,
-        lambda facts: not facts.weights.khat <= BAD and not _agree_in_bulk(facts),
+        lambda facts: not facts.weights.khat <= BAD and not _agree_in_bulk(facts) and not _only_tails(facts),
         lambda facts: f"the {facts.fit.settings['family']} family is some way from the target ({_of_weights(facts)})",
     ),
     Rule(
@@ -260,6 +265,15 @@ RULES = (
         Trust.NEITHER,
         lambda facts: any(one.of_mean for one in facts.departures),
         lambda facts: _some([one for one in facts.departures if one.of_mean]),
+    ),
+    Rule(
+        "tails differ",
+        Trust.MEANS,
+        lambda facts: not facts.weights.khat <= BAD and not _agree_in_bulk(facts),
+        lambda facts: (
+            f"in bulk the target and the posterior agree (they differ in {facts.weights.variation:.1%} of their mass), "
+            f"but its tails are so heavy that weights cannot tell how wide it is (k-hat {facts.weights.khat:.2f})"
+        ),
     ),
     Rule(
         "not finite further out",

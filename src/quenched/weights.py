@@ -23,6 +23,7 @@ class Weights(NamedTuple):
     evidence: float  # log mean of the smoothed ratios
     evidence_error: float  # infinite where the weights cannot tell
     outside: float  # share of the samples at which the target is not finite
+    variation: float = 1.0  # distance in total variation, by weights no larger than √n times their mean
 
     @property
     def share(self) -> float:
@@ -67,7 +68,15 @@ def weigh_ratios(log_ratios: np.ndarray) -> Weights:
     mean = weights.mean()
     spread = weights.std(ddof=1) / np.sqrt(n) / mean
     error = np.hypot(spread, tail_error / (n * mean)) if khat <= BAD else np.inf
-    return Weights(weights / weights.sum(), khat, float(largest + np.log(mean)), float(error), outside)
+    variation = _variation(ratios[inside] - largest, n)
+    return Weights(weights / weights.sum(), khat, float(largest + np.log(mean)), float(error), outside, variation)
+
+
+def _variation(logs: np.ndarray, n: int) -> float:
+    """By truncated weights (Ionides 2008), which no single sample rules, however long the tail is."""
+    weights = np.exp(logs)
+    weights = np.minimum(weights, np.sqrt(n) * weights.sum() / n)
+    return float(0.5 * (np.abs(weights / weights.sum() - 1.0 / n).sum() + 1.0 - len(logs) / n))
 
 
 def _smoothed(ratios: np.ndarray) -> tuple[np.ndarray, float, float]:

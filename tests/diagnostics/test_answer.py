@@ -9,7 +9,7 @@ import pytest
 from arviz_stats.base import array_stats
 from hypothesis import given
 from hypothesis import strategies as st
-from jax.scipy.stats import t
+from jax.scipy.stats import norm, t
 
 import problems
 import quenched as qd
@@ -53,6 +53,7 @@ FITS = {
     "log gamma, 0.7": lambda: fit(log_gamma, 2, data=np.asarray(0.7)),
     "two pairs, by halves": lambda: fit(pairs, 4, data=np.asarray(0.5), family="diagonal"),
     "a pair, by halves": lambda: fit(pairs, 2, data=np.asarray(0.4), family="diagonal"),
+    "Student of four": lambda: fit(lambda w: t.logpdf(w[0], 4.0) + norm.logpdf(w[1]), 2),
     "Student": lambda: fit(lambda w: jnp.sum(t.logpdf(w, 5.0)), 1),
 }
 
@@ -64,6 +65,7 @@ EXPECTED = {
     "no check": ("logistic, hardly checked", "logistic", "50 check draws are too few"),
     "family is far off": ("correlated, by halves", "logistic", "diagonal family is some way"),
     "means differ": ("logistic, Laplace", "logistic", "the mean of parameters"),
+    "tails differ": ("Student of four", "logistic", "so heavy that weights cannot tell"),
     "not finite further out": ("NaN far", "logistic", "further out"),
     "sds differ": ("two pairs, by halves", "logistic", "times the posterior's"),
     "draws matter": ("logistic, adrift", "logistic", "other draws would move"),
