@@ -61,8 +61,9 @@ class Objective:
         self, coordinates: Coordinates, vector: np.ndarray, hyper: Hyper, *, profile: bool, known: Totals | None = None
     ) -> tuple[Slope, Totals]:
         """The bound and its gradient at a point, and the totals they were made of; `known` ones cost nothing."""
-        obey_interrupts()
-        self.n_evaluations += 0 if known is not None else self.n
+        if known is None:
+            obey_interrupts()
+            self.n_evaluations += self.n
         form, evaluate = self.problem.form, self.executor.traced
         if evaluate is None:
             totals = self._totals(*coordinates.read(vector)) if known is None else known
