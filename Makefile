@@ -22,8 +22,9 @@ demo: $(VENV)/installed-plots
 test: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
+LONG ?= tests/long
 test-long: $(VENV)/installed-test
-	$(BIN)/python -m pytest -n auto --dist loadfile tests/long
+	$(BIN)/python -m pytest -n auto --dist loadfile $(LONG)
 
 test-external: $(VENV)/installed-external
 	$(BIN)/python -m pytest -n auto --dist loadfile tests/external

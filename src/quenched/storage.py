@@ -111,7 +111,7 @@ def load(path: str | Path) -> Any:
     if not path.exists():
         raise FileNotFoundError(f"path={str(path)!r}: there is no such file; save a fit there first with fit.save.")
     if not path.is_file():
-        raise ValueError(f"path={str(path)!r}: is no file but a folder, a pipe or a device; give that of a saved fit.")
+        raise ValueError(f"path={str(path)!r}: is not a saved fit, or is damaged (it is a folder, a pipe or a device).")
     try:
         _insist_plain(path)
         with np.load(path, allow_pickle=False) as archive:

@@ -65,9 +65,11 @@ def main():
     fit = fitted(meshes(len(jax.devices()))["both"])
     found["again"] = told(fit)
     found["khat"] = fit.diagnose().khat
-    found["terms"] = told(qd.fit(target(), {"w": np.zeros(DIM)}, progress=False))
+    found["terms"] = told(qd.fit(target(), {"w": np.zeros(DIM)}, family="full", progress=False))
     found["sharded terms"] = told(
-        qd.fit(target(), {"w": np.zeros(DIM)}, mesh=jax.make_mesh((2, 4), ("draws", "rows")), progress=False)
+        qd.fit(
+            target(), {"w": np.zeros(DIM)}, mesh=jax.make_mesh((2, 4), ("draws", "rows")), family="full", progress=False
+        )
     )
     json.dump(found, sys.stdout)
 

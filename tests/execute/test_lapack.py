@@ -1,9 +1,6 @@
 """No program makes a call of LAPACK that could wait for itself, and all compute what they did."""
 
-import subprocess
-import sys
 from functools import partial
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +13,6 @@ from matrices import FACTORISED, PLAIN, kernel, log_density
 from quenched.execute import Effort, compiled, in_small_calls, lapack, trace
 from registry import law
 
-TIMEOUT = 900  # seconds: far more than is needed, and less than for ever
 NOTHING = np.zeros(0)
 
 
@@ -139,26 +135,3 @@ def test_points_that_only_fill_up_do_not_count_for_hyperparameters():
     found = trace(function).evaluate(Effort.ALL, points, counts, None, free)
     expected = sum(jax.jit(jax.grad(function, argnums=2))(point, None, free) for point in points[:5])
     np.testing.assert_allclose(found.free_gradient, expected, rtol=1e-9)
-
-
-def in_a_process_of_its_own(name, *arguments):
-    """Run one of the scripts below; a hang is an error."""
-    tests = Path(__file__).parents[1]
-    code = f"import sys; sys.path[:0] = [{str(tests)!r}, {str(tests / 'execute')!r}]; import scripts; scripts.{name}"
-    command = [sys.executable, "-c", f"{code}({', '.join(map(repr, arguments))})"]
-    done = subprocess.run(command, timeout=TIMEOUT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
-
-
-def test_a_hundred_calls_of_every_kind_return():
-    assert in_a_process_of_its_own("evaluate_often", 100) == ["returned"] * len(FACTORISED)
-
-
-@pytest.mark.parametrize("name", ["solve", "inverse", "eigenvalues", "singular values"])
-def test_fits_return(name):
-    assert in_a_process_of_its_own("fit_and_diagnose", name, 30) == ["converged"]
-
-
-def test_many_fits_return():
-    assert in_a_process_of_its_own("fit_many", "solve", 30) == ["True"]
