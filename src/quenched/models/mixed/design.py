@@ -47,7 +47,7 @@ def read_design(formula: str, table: Any, likelihood: str) -> Design:
         When the response or the design is not what the likelihood needs.
     """
     try:
-        from formulae import design_matrices
+        from formulae import design_matrices  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise ImportError('MixedModel needs formulae: pip install "quenched[mixed]".') from error
     matrices = design_matrices(formula, table, na_action="error")
