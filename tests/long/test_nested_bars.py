@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import quenched as qd
-from nesting.test_nested import START, TERMS, Y, exact, normal, written_out
+from long.nesting.test_nested import START, TERMS, Y, exact, normal, written_out
 
 
 def test_a_plain_log_density_gives_what_its_terms_give():
