@@ -9,7 +9,7 @@ from quenched.paper.experiments.tasks import Task, run_tasks
 
 
 def tasks(log, values):
-    square = "paper.experiments.toys:square"
+    square = "long.experiments.toys:square"
     return [Task("toy", f"task{value}", square, {"value": value, "log": str(log)}) for value in values]
 
 
@@ -58,7 +58,7 @@ def test_an_interrupt_keeps_what_is_done(tmp_path, importable):
 
 
 def test_a_worker_that_dies_takes_only_its_own_task_with_it(tmp_path, importable):
-    deadly = Task("toy", "deadly", "paper.experiments.toys:dies", {"dataset": "c"}, cost=9.0)
+    deadly = Task("toy", "deadly", "long.experiments.toys:dies", {"dataset": "c"}, cost=9.0)
     outcomes = run_tasks([deadly, *tasks(tmp_path / "log", [2, 3, 4])], tmp_path / "work", 2)
     assert "the worker died" in outcomes[0].error
     assert [outcome.result["square"] for outcome in outcomes[1:]] == [4, 9, 16]
@@ -67,7 +67,7 @@ def test_a_worker_that_dies_takes_only_its_own_task_with_it(tmp_path, importable
 def test_tasks_that_are_alike_go_to_one_worker(tmp_path, importable):
     def task(dataset, value):
         arguments = {"dataset": dataset, "value": value}
-        return Task("toy", f"{dataset}-{value}", "paper.experiments.toys:process", arguments)
+        return Task("toy", f"{dataset}-{value}", "long.experiments.toys:process", arguments)
 
     outcomes = run_tasks([task(d, v) for v in range(4) for d in "ab"], tmp_path / "work", 2)
     seen = [(outcome.result["dataset"], outcome.result["process"]) for outcome in outcomes]
