@@ -7,17 +7,17 @@ answer. (c) Family: how far the best member of the family is from the target.
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from quenched.diagnostics.curvature import Curvature, missed_spread, whitened
-from quenched.diagnostics.draw_error import answer_of, draw_error
+from quenched.diagnostics.draw_error import DrawError, answer_of, draw_error
 from quenched.diagnostics.importance import weigh
 from quenched.diagnostics.linear_response import LinearResponse
 from quenched.diagnostics.mirrors import Mirror, mirrors
-from quenched.diagnostics.optimisation import optimisation_error
+from quenched.diagnostics.optimisation import OptimisationError, optimisation_error
 from quenched.diagnostics.skewness import skewness
 from quenched.diagnostics.terms import TermsResponse, terms_draw_error, terms_optimisation_error
 from quenched.fitting import Watcher, quiet_blas
@@ -163,7 +163,7 @@ def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES
     """
     whole_number("replicates", replicates, 2)
     whole_number("samples", samples, 100)
-    problem, hyper, draws = require_origin(fit)
+    problem, hyper, _ = require_origin(fit)
     began, seed, member = time.perf_counter(), fit.settings["seed"], fit.posterior.member
     if not np.isfinite(fit.bound):
         raise ValueError(f"fit: its bound is {fit.bound}, so there is nothing to diagnose. {fit.message}")
@@ -172,77 +172,70 @@ def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES
             "fit: it is nested, and the errors of its inner Gaussians are not taken apart; what its check draws say is in "
             "fit.verdict, fit.khat and fit.evidence."
         )
-    if member.on_host:
-        return _diagnose_terms(fit, replicates, samples, progress)
     with jax.enable_x64(True), quiet_blas(problem.target.on_host), Watcher(progress, None) as watch:
-        watch.say("how far from the top")
-        coordinates = whitened(problem, member, hyper)
-        objective = Objective(problem, draws)
-        curvature = Curvature(objective, coordinates, hyper)
-        optimisation = optimisation_error(curvature)
-        watch.say(f"what {replicates} other sets of draws would have found")
-        own = answer_of(problem, member, hyper, fit.bound)
-        errors, n_evaluations = draw_error(problem, coordinates, hyper, draws, own, replicates, seed)
-        watch.say("how far the family is from the target")
-        importance = weigh(problem, member, hyper, samples, seed)
-        skew = skewness(problem, member, hyper, samples // 2, seed)
-        held = Curvature(objective, coordinates, hyper, follow_hyper=False)
-        return Diagnosis(
-            fit=fit,
-            optimisation_error=optimisation.nats,
-            optimisation_distance=optimisation.distance,
-            at_maximum=optimisation.maximum,
-            mean_error=errors.mean,
-            sd_error=errors.sd,
-            hyper_error=errors.hyper,
-            bound_error=errors.bound,
-            weights=importance.weights,
-            reweighted=reweight(fit.space, fit.mean, fit.sd, importance.samples, importance.weights.weights),
-            skewness=skew.value,
-            skewness_error=skew.error,
-            missed_spread=missed_spread(coordinates),
-            driving=[real_names(fit.space)[place] for place in skew.driving],
-            mirrors=mirrors(problem, member, hyper, seed),
-            linear_response=LinearResponse(held, fit.space, progress=progress),
-            n_replicates=replicates,
-            n_evaluations=n_evaluations + objective.n_evaluations,
-            seconds=time.perf_counter() - began,
-        )
-
-
-def _diagnose_terms(fit: Fit, replicates: int, samples: int, progress: bool) -> Diagnosis:
-    """The same of a sum of terms with a sparse precision: what is known of rows is not asked of whole draws."""
-    problem, hyper, draws = require_origin(fit)
-    began, seed, member = time.perf_counter(), fit.settings["seed"], fit.posterior.member
-    with jax.enable_x64(True), quiet_blas(False), Watcher(progress, None) as watch:
-        watch.say("how far from the top")
-        bound = ProjectedBound(problem, draws)
-        optimisation = terms_optimisation_error(bound, member, hyper)
-        watch.say(f"what {replicates} other sets of draws would have found")
-        own = answer_of(problem, member, hyper, fit.bound)
-        errors, n_evaluations = terms_draw_error(problem, member, hyper, draws, own, replicates)
+        found = (_of_terms if member.on_host else _of_draws)(fit, replicates, watch, progress)
         watch.say("how far the family is from the target")
         samples = int(np.clip(_MOST_NUMBERS / (problem.dim + problem.n_rows), min(100, samples), samples))
         importance = weigh(problem, member, hyper, samples, seed)
         skew = skewness(problem, member, hyper, samples // 2, seed)
+        searched = not member.on_host or problem.dim <= _MOST_MIRRORED
         return Diagnosis(
             fit=fit,
-            optimisation_error=optimisation.nats,
-            optimisation_distance=optimisation.distance,
-            at_maximum=optimisation.maximum,
-            mean_error=errors.mean,
-            sd_error=errors.sd,
-            hyper_error=errors.hyper,
-            bound_error=errors.bound,
+            optimisation_error=found.optimisation.nats,
+            optimisation_distance=found.optimisation.distance,
+            at_maximum=found.optimisation.maximum,
+            mean_error=found.errors.mean,
+            sd_error=found.errors.sd,
+            hyper_error=found.errors.hyper,
+            bound_error=found.errors.bound,
             weights=importance.weights,
             reweighted=reweight(fit.space, fit.mean, fit.sd, importance.samples, importance.weights.weights),
             skewness=skew.value,
             skewness_error=skew.error,
-            missed_spread=np.ones(problem.dim),
+            missed_spread=found.missed_spread,
             driving=[real_names(fit.space)[place] for place in skew.driving],
-            mirrors=mirrors(problem, member, hyper, seed) if problem.dim <= _MOST_MIRRORED else [],
-            linear_response=TermsResponse(bound, member, hyper, fit.space),  # pyright: ignore
+            mirrors=mirrors(problem, member, hyper, seed) if searched else [],
+            linear_response=found.linear_response,
             n_replicates=replicates,
-            n_evaluations=n_evaluations + bound.n_evaluations,
+            n_evaluations=found.n_evaluations,
             seconds=time.perf_counter() - began,
         )
+
+
+class _Found(NamedTuple):
+    """What is asked of the bound itself: how far from its top the fit is, and what other draws would have found."""
+
+    optimisation: OptimisationError
+    errors: DrawError
+    missed_spread: np.ndarray
+    linear_response: Any
+    n_evaluations: int
+
+
+def _of_draws(fit: Fit, replicates: int, watch: Watcher, progress: bool) -> _Found:
+    problem, hyper, draws = require_origin(fit)
+    member = fit.posterior.member
+    watch.say("how far from the top")
+    coordinates = whitened(problem, member, hyper)
+    objective = Objective(problem, draws)
+    optimisation = optimisation_error(Curvature(objective, coordinates, hyper))
+    watch.say(f"what {replicates} other sets of draws would have found")
+    own = answer_of(problem, member, hyper, fit.bound)
+    errors, n = draw_error(problem, coordinates, hyper, draws, own, replicates, fit.settings["seed"])
+    held = Curvature(objective, coordinates, hyper, follow_hyper=False)
+    response = LinearResponse(held, fit.space, progress=progress)
+    return _Found(optimisation, errors, missed_spread(coordinates), response, n + objective.n_evaluations)
+
+
+def _of_terms(fit: Fit, replicates: int, watch: Watcher, progress: bool) -> _Found:
+    """Of a sum of terms with a sparse precision: what is known of rows is not asked of whole draws."""
+    problem, hyper, draws = require_origin(fit)
+    member = fit.posterior.member
+    watch.say("how far from the top")
+    bound = ProjectedBound(problem, draws)
+    optimisation = terms_optimisation_error(bound, member, hyper)
+    watch.say(f"what {replicates} other sets of draws would have found")
+    own = answer_of(problem, member, hyper, fit.bound)
+    errors, n = terms_draw_error(problem, member, hyper, draws, own, replicates)
+    response = TermsResponse(bound, member, hyper, fit.space)
+    return _Found(optimisation, errors, np.ones(problem.dim), response, n + bound.n_evaluations)

@@ -1,6 +1,7 @@
 """What the estimators of linear predictors have in common: their posterior, their data, and the `Fit` behind them."""
 
 import warnings
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ LARGE = 1e9  # multiplications from which on BLAS's threads are worth their wait
 _DATA = ("_training", "_assessed")  # what is not pickled
 
 
-class LinearEstimator(BaseEstimator):
+class LinearEstimator(BaseEstimator, ABC):
     """The base of estimators whose data see linear predictors only. Not to be used by itself."""
 
     _posterior: PredictorPosterior
@@ -53,8 +54,9 @@ class LinearEstimator(BaseEstimator):
             self._assessed = self._assess(*self._training)
         return self._assessed
 
+    @abstractmethod
     def _assess(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> Fit:
-        raise NotImplementedError
+        """The posterior judged against its log density written out."""
 
     def _begin(self) -> None:
         """Check the numbers that were given to the constructor."""

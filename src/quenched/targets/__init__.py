@@ -17,7 +17,6 @@ from quenched.targets.target import (
     with_gaussian_prior,
 )
 from quenched.targets.terms import (
-    Given,
     Held,
     LocalTerm,
     Piece,
@@ -42,7 +41,6 @@ __all__ = [
     "ExactKLForm",
     "Form",
     "GaussianPriorForm",
-    "Given",
     "HalfSquares",
     "Held",
     "Hyper",

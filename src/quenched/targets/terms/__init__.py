@@ -4,14 +4,13 @@ from quenched.targets.terms.checking import check_terms, coverage
 from quenched.targets.terms.each import Each, each, sum_of
 from quenched.targets.terms.local import LocalTerm, Piece, local_terms, log_density_of
 from quenched.targets.terms.sees import Dot, EachEntry, SparseRows, Whole, dot, each_entry, whole
-from quenched.targets.terms.terms import Given, Held, Part, Term, Terms, take_rows
+from quenched.targets.terms.terms import Held, Part, Term, Terms, take_rows
 from quenched.targets.terms.weighted import numbers_of_rows, of_some_rows, some_rows
 
 __all__ = [
     "Dot",
     "Each",
     "EachEntry",
-    "Given",
     "Held",
     "LocalTerm",
     "Part",
