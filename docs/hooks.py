@@ -41,7 +41,12 @@ def reference() -> str:
     import quenched
 
     names = sorted(quenched.__all__, key=lambda name: (name[0].isupper(), name.lower()))
-    return "\n\n".join(f"::: quenched.{name}" for name in names)
+    return "\n\n".join(f"::: {_address(getattr(quenched, name), name)}" for name in names)
+
+
+def _address(thing, name: str) -> str:
+    """Where it is defined: `quenched.fit` alone might be the module of that name."""
+    return f"{thing.__module__}.{name}" if hasattr(thing, "__qualname__") else f"quenched.{name}"
 
 
 # What helps, by the rule that holds. A rule without a remedy is a mistake, and ends the build.

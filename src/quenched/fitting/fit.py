@@ -62,7 +62,7 @@ def fit(
     Parameters
     ----------
     log_density
-        log_density(parameters[, data][, hyper]) -> number, in JAX and in natural units, up to a constant; a target
+        `log_density(parameters[, data][, hyper])` -> number, in JAX and in natural units, up to a constant; a target
         (`regression`, `with_gaussian_prior`, `from_value_and_grad`); or a `Model`, which brings its own start, transforms
         and data.
     start
@@ -198,7 +198,7 @@ def fit_many(
     Parameters
     ----------
     log_density
-        log_density(parameters, data[, hyper]) -> number, as in `fit`, for the data of one problem; or a target. What all
+        `log_density(parameters, data[, hyper])` -> number, as in `fit`, for the data of one problem; or a target. What all
         problems share (a design matrix) it may hold itself, as a NumPy array. A function that JAX cannot trace is fitted
         problem by problem.
     start

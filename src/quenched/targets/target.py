@@ -28,7 +28,7 @@ class Target:
     Attributes
     ----------
     function
-        Called as function(parameters[, data][, hyper]).
+        Called as `function(parameters[, data][, hyper])`.
     on_host
         The function is NumPy code that returns a value and a gradient; JAX cannot trace it.
     gives_gradient
@@ -118,7 +118,7 @@ def with_gaussian_prior(
     Parameters
     ----------
     log_likelihood
-        log p(Y | w), called as log_likelihood(parameters[, data][, hyper]).
+        log p(Y | w), called as `log_likelihood(parameters[, data][, hyper])`.
     prior_precision
         Of the isotropic prior N(0, I / prior_precision); None learns it by its closed form (paper, Eq. 13).
     prior_mean, prior_covariance
@@ -225,7 +225,7 @@ class Asking:
 
 
 def call(function: Callable[..., Any], parameters: Any, data: Any, hyper: Any) -> Any:
-    """function(parameters[, data][, hyper]), with what was not given left out.
+    """`function(parameters[, data][, hyper])`, with what was not given left out.
 
     Raises
     ------
