@@ -21,12 +21,16 @@ from quenched.trust import (
     Departure,
     Drift,
     Facts,
+    Moved,
+    Reweighted,
     answer,
     departures,
     drift,
+    hopeless,
+    moved,
     reweight,
 )
-from quenched.weights import BAD, Weighed, Weights, weigh_ratios
+from quenched.weights import Weighed, Weights, weigh_ratios
 
 if TYPE_CHECKING:
     from quenched.diagnostics import Diagnosis
@@ -150,11 +154,21 @@ class Fit(Weighed):
     @cached_property
     def departures(self) -> list[Departure]:
         """Parameters whose moments the weights of the check draws change clearly, the worst first."""
-        if not len(self.log_ratios) or not self.khat <= BAD:
+        if self._reweighted is None:
             return []
+        return departures(self.space, self.mean, self.sd, self._reweighted, self.weights)
+
+    @property
+    def moved(self) -> Moved:
+        """The furthest that the weights of the check draws move any parameter."""
+        return Moved(np.inf, np.inf) if self._reweighted is None else moved(self.mean, self.sd, self._reweighted)
+
+    @cached_property
+    def _reweighted(self) -> Reweighted | None:
+        if not len(self.log_ratios) or hopeless(self.weights):
+            return None
         samples = self.posterior.transform(self.check_draws)
-        found = reweight(self.space, self.mean, self.sd, samples, self.weights.weights)
-        return departures(self.space, self.mean, self.sd, found, self.weights)
+        return reweight(self.space, self.mean, self.sd, samples, self.weights.weights)
 
     @cached_property
     def drift(self) -> Drift | None:
@@ -191,7 +205,7 @@ class Fit(Weighed):
         """What of the posterior to trust, and why: from the check draws, or by the last diagnosis."""
         if self.diagnosis is not None:
             return self.diagnosis.answer
-        return answer(Facts(self, self.weights, self.departures, self.drift))
+        return answer(Facts(self, self.weights, self.departures, self.moved, self.drift))
 
     @property
     def verdict(self) -> str:

@@ -25,7 +25,11 @@ _SHIFT, _RATIO = 0.1, 0.15  # of a mean in sds, and of an sd relative to itself,
 _FEW_RATIOS = 100  # with fewer nothing can be said of a tail
 _CONSTANT = 1e-12  # spread of a number that does not vary
 _BULK = 0.8  # of the samples that the weights must keep where only the tails differ
-_VARIATION = 0.08  # of the mass, by which target and posterior may differ where only the tails do
+_VARIATION = 0.15  # of the mass, by which target and posterior may differ where only the tails do
+_IN_TAILS = (
+    0.04  # times √dim: the same where weights cannot be trusted; Student's t of 7 has as much, and an sd 7 % off
+)
+_CALM = 0.1  # of an sd: what weights may move a mean or an sd where they cannot be trusted, and yet leave it alone
 MEAN_DRIFT, SD_DRIFT = 0.05, 0.1  # in sds, and relative: what other draws may change where they suffice
 
 
@@ -59,6 +63,7 @@ class Facts(NamedTuple):
     fit: "Fit"
     weights: Weights
     departures: list["Departure"]
+    moved: "Moved"
     drift: "Drift | None"
 
 
@@ -123,6 +128,19 @@ def gains(log_ratios: np.ndarray, others: np.ndarray) -> bool:
     return bool(np.mean(rise) > 2.0 * np.std(rise, ddof=1) / np.sqrt(n))
 
 
+class Moved(NamedTuple):
+    """The furthest that importance weights move any parameter, noise included: reason to doubt, never to correct."""
+
+    shift: float  # of a mean, in standard deviations
+    spread: float  # of a standard deviation, relative to itself
+
+
+def moved(mean: Parameters, sd: Parameters, found: Reweighted) -> Moved:
+    """By moments of the posterior, and what weights make of them."""
+    shift, ratio = _changes(mean, sd, found)
+    return Moved(float(np.max(np.abs(shift), initial=0.0)), float(np.max(np.abs(ratio - 1.0), initial=0.0)))
+
+
 class Departure(NamedTuple):
     """How far importance weights move the moments of one parameter."""
 
@@ -140,13 +158,8 @@ def departures(space: Space, mean: Parameters, sd: Parameters, found: Reweighted
     """
     if not weights.khat <= BAD:
         return []
-    flat = lambda tree: np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(tree)])
-    spread = np.maximum(flat(sd), np.finfo(float).tiny)
-    own_mean, own_sd, mean_error, sd_error = (flat(tree) for tree in found)
-    varies = spread > _CONSTANT * np.maximum(np.abs(flat(mean)), 1.0)  # not the corner of a correlation matrix
-    shift, ratio = (
-        np.where(varies, x, y) for x, y in (((own_mean - flat(mean)) / spread, 0.0), (own_sd / spread, 1.0))
-    )
+    shift, ratio = _changes(mean, sd, found)
+    spread, mean_error, sd_error = _spread(sd), _flat(found.mean_error), _flat(found.sd_error)
     sure = clearly(len(spread))
     by_mean = (np.abs(shift) > _SHIFT) & (np.abs(shift) - _SHIFT > 0.5 * sure * mean_error / spread)
     by_mean &= np.abs(shift) > sure * mean_error / spread
@@ -158,6 +171,27 @@ def departures(space: Space, mean: Parameters, sd: Parameters, found: Reweighted
         for i in np.argsort(-size)
         if size[i] > 0.0
     ]
+
+
+def _changes(mean: Parameters, sd: Parameters, found: Reweighted) -> tuple[np.ndarray, np.ndarray]:
+    """Shifts of all means in sds, and ratios of all sds; none for what does not vary, as a correlation with itself."""
+    spread, own = _spread(sd), _flat(mean)
+    varies = spread > _CONSTANT * np.maximum(np.abs(own), 1.0)
+    shift, ratio = (_flat(found.mean) - own) / spread, _flat(found.sd) / spread
+    return np.where(varies, shift, 0.0), np.where(varies, ratio, 1.0)
+
+
+def _flat(tree: Parameters) -> np.ndarray:
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(tree)])
+
+
+def _spread(sd: Parameters) -> np.ndarray:
+    return np.maximum(_flat(sd), np.finfo(float).tiny)
+
+
+def hopeless(weights: Weights) -> bool:
+    """The weights say that the posterior is far off, and nothing of its moments."""
+    return not weights.khat <= BAD and weights.variation >= _VARIATION
 
 
 def clearly(n: int) -> float:
@@ -221,12 +255,22 @@ def _of_drift(facts: Facts) -> str:
     )
 
 
-def _agree_in_bulk(facts: Facts) -> bool:
+def _keeps_most(facts: Facts) -> bool:
     return facts.weights.share > _BULK
 
 
-def _only_tails(facts: Facts) -> bool:
-    return facts.weights.variation < _VARIATION
+def _agrees_in_bulk(facts: Facts) -> bool:
+    """By measures that no single weight rules."""
+    return facts.weights.variation < _VARIATION and facts.moved.shift < _CALM
+
+
+def _is_calm(facts: Facts) -> bool:
+    return _agrees_in_bulk(facts) and facts.moved.spread < _CALM
+
+
+def _tails_are_slight(facts: Facts) -> bool:
+    """What lies where no draw comes, and weights cannot see, is little where even the part that they see is little."""
+    return facts.weights.variation < _IN_TAILS * np.sqrt(facts.fit.posterior.dim)
 
 
 RULES = (
@@ -257,7 +301,7 @@ RULES = (
     Rule(
         "family is far off",
         Trust.NEITHER,
-        lambda facts: not facts.weights.khat <= BAD and not _agree_in_bulk(facts) and not _only_tails(facts),
+        lambda facts: not facts.weights.khat <= BAD and not _keeps_most(facts) and not _agrees_in_bulk(facts),
         lambda facts: f"the {facts.fit.settings['family']} family is some way from the target ({_of_weights(facts)})",
     ),
     Rule(
@@ -269,7 +313,7 @@ RULES = (
     Rule(
         "tails differ",
         Trust.MEANS,
-        lambda facts: not facts.weights.khat <= BAD and not _agree_in_bulk(facts),
+        lambda facts: not facts.weights.khat <= BAD and not (_is_calm(facts) and _tails_are_slight(facts)),
         lambda facts: (
             f"in bulk the target and the posterior agree (they differ in {facts.weights.variation:.1%} of their mass), "
             f"but its tails are so heavy that weights cannot tell how wide it is (k-hat {facts.weights.khat:.2f})"
@@ -286,7 +330,7 @@ RULES = (
     Rule(
         "family nearly fits",
         Trust.MEANS,
-        lambda facts: facts.weights.khat > GOOD and not _agree_in_bulk(facts),
+        lambda facts: facts.weights.khat > GOOD and not _keeps_most(facts) and not _is_calm(facts),
         lambda facts: f"the target is near the posterior but not the same ({_of_weights(facts)})",
     ),
     Rule(

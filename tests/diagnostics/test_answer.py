@@ -54,7 +54,7 @@ FITS = {
     "two pairs, by halves": lambda: fit(pairs, 4, data=np.asarray(0.5), family="diagonal"),
     "a pair, by halves": lambda: fit(pairs, 2, data=np.asarray(0.4), family="diagonal"),
     "Student of four": lambda: fit(lambda w: t.logpdf(w[0], 4.0) + norm.logpdf(w[1]), 2),
-    "Student": lambda: fit(lambda w: jnp.sum(t.logpdf(w, 5.0)), 1),
+    "Student": lambda: fit(lambda w: jnp.sum(t.logpdf(w, 10.0)), 1),
 }
 
 # rule: where it decides, where it does not hold, and words of the sentence
@@ -84,7 +84,7 @@ def facts(name):
     """What the answer is judged by; one fit is set adrift by hand, a little too little for the weights to notice."""
     one = fitted(name.removesuffix(", adrift"))
     drift = one.drift._replace(mean=0.09, mean_error=0.01) if name.endswith("adrift") else one.drift
-    return Facts(one, one.weights, one.departures, drift)
+    return Facts(one, one.weights, one.departures, one.moved, drift)
 
 
 def test_every_rule_is_expected_somewhere():
@@ -101,6 +101,14 @@ def test_a_fit_for_which_it_decides_and_one_for_which_it_does_not_hold(name):
         assert fitted(decides).verdict.startswith(rule.trust.words)
     if fails is not None:
         assert not next(rule for rule in RULES if rule.name == name).holds(facts(fails))
+
+
+@pytest.mark.parametrize("freedom", [3.0, 4.0, 5.0])
+def test_heavy_tails_that_no_draw_meets_do_not_pass_for_right_sds(freedom):
+    """The best Gaussian of a Student's t is too narrow by 29, 17 and 12 %, and no weight of its draws says so."""
+    one = fit(lambda w, freedom: jnp.sum(t.logpdf(w, freedom)), 1, data=np.asarray(freedom))
+    assert one.sd[0] < 0.9 * np.sqrt(freedom / (freedom - 2.0))
+    assert one.answer.trust is not Trust.BOTH
 
 
 def test_print_and_export_lead_with_the_answer():

@@ -26,7 +26,7 @@ from quenched.objective import Objective
 from quenched.projected import ProjectedBound
 from quenched.result import Fit, require_origin
 from quenched.transforms import Parameters, real_names
-from quenched.trust import Answer, Departure, Reweighted, departures, reweight
+from quenched.trust import Answer, Departure, Moved, Reweighted, departures, moved, reweight
 from quenched.weights import Weighed, Weights
 
 _REPLICATES = 8
@@ -104,6 +104,11 @@ class Diagnosis(Weighed):
     def departures(self) -> list[Departure]:
         """Parameters whose moments the weights change clearly, the worst first."""
         return departures(self.fit.space, self.fit.mean, self.fit.sd, self.reweighted, self.weights)
+
+    @property
+    def moved(self) -> Moved:
+        """The furthest that the weights move any parameter."""
+        return moved(self.fit.mean, self.fit.sd, self.reweighted)
 
     @property
     def family_gap(self) -> float:

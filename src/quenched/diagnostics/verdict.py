@@ -45,7 +45,7 @@ def trusted(diagnosis: "Diagnosis") -> Answer:
     """What of the posterior to trust, by what the diagnosis has found."""
     (mean, mean_name), (sd, sd_name) = worst_error(diagnosis, "mean"), worst_error(diagnosis, "sd")
     drift = Drift(mean, _UNSURE * mean, mean_name, sd, _UNSURE * sd, sd_name) if _at_top(diagnosis) else None
-    return answer(Facts(diagnosis.fit, diagnosis.weights, diagnosis.departures, drift))
+    return answer(Facts(diagnosis.fit, diagnosis.weights, diagnosis.departures, diagnosis.moved, drift))
 
 
 def advice_on(d: "Diagnosis") -> str:
