@@ -6,6 +6,9 @@ those of Okabe and Ito, told apart with every kind of colour vision; lines diffe
 
 from typing import TYPE_CHECKING, Any
 
+from quenched.files import read_path_to_write, write_whole
+from quenched.text import shown
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -29,6 +32,16 @@ def new_figure(width: float, height: float) -> "Figure":
     except ImportError as error:
         raise ImportError('Plots need matplotlib: pip install "quenched[plots]".') from error
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def write_figure(figure: "Figure", path: Any, dpi: int) -> None:
+    """Write a figure, whole or not at all; the ending of its path says the format."""
+    path = read_path_to_write("path", path)
+    known, kind = figure.canvas.get_supported_filetypes(), path.suffix.lstrip(".").lower() or "png"
+    if kind not in known:
+        raise ValueError(f"path={shown(str(path))}: no figure is written as {kind!r}; end it in .png, .svg or .pdf.")
+    path = path if path.suffix else path.with_name(f"{path.name}.png")
+    write_whole(path, lambda file: figure.savefig(file, format=kind, dpi=dpi))
 
 
 def dress(axes: "Axes", *, title: str = "", xlabel: str = "", ylabel: str = "") -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quenched.plots.canvas import new_figure
+from quenched.plots.canvas import new_figure, write_figure
 from quenched.plots.marginals import marginals_size, plot_marginals
 from quenched.plots.monitor import monitor_height, plot_monitor
 from quenched.result import Fit
@@ -31,6 +31,5 @@ def plot_fit(fit: Fit, path: str | Path | None = None) -> "Figure":
     plot_monitor(fit, above.subplots())
     plot_marginals(fit, below)
     if path is not None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=160)
+        write_figure(figure, path, dpi=160)
     return figure

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quenched.plots.canvas import BLUE, GREY, ORANGE, dress, new_figure
+from quenched.plots.canvas import BLUE, GREY, ORANGE, dress, new_figure, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,8 +39,7 @@ def plot_ranks(calibration: "Calibration", path: str | Path | None = None) -> "F
     left.set_xlabel("rank of the true value", fontsize=8.5, color=GREY)
     right.set_xlabel("distribution of the ranks less the uniform", fontsize=8.5, color=GREY)
     if path is not None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=160)
+        write_figure(figure, path, dpi=160)
     return figure
 
 

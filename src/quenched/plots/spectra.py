@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from quenched.plots.canvas import BLUE, GREY, INK, ORANGE, PLAIN, SMALL, dress, new_figure
+from quenched.plots.canvas import BLUE, GREY, INK, ORANGE, PLAIN, SMALL, dress, new_figure, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,8 +60,7 @@ def plot_spectra(panels: Sequence[Panel], unit: str = "cm/s", path: str | Path |
     handles, labels = grid[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False, fontsize=SMALL, labelcolor=GREY)
     if path is not None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=110)
+        write_figure(figure, path, dpi=110)
     return figure
 
 
