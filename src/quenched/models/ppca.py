@@ -116,7 +116,7 @@ def checked_components(n_components: Any, n_samples: int, n_features: int) -> in
     most = min(n_features - 1, n_samples - 2)
     if n_components > most:
         raise ValueError(
-            f"n_components={n_components}: data with n_samples={n_samples} and n_features={n_features} determine at most "
+            f"n_components={n_components}: rows X with n_samples={n_samples} and n_features={n_features} determine at most "
             f"{max(most, 0)}, or nothing is left for the noise."
         )
     return n_components

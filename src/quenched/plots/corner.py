@@ -9,7 +9,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 
 from quenched.numbers import finite_number, real_array
-from quenched.plots.canvas import BLUE, GREY, ORANGE, PLAIN, SMALL, dress, new_figure, write_figure
+from quenched.plots.canvas import BLUE, GREY, ORANGE, PLAIN, SMALL, dress, new_figure, read_figure_path, write_figure
 from quenched.plots.panels import draw_density
 from quenched.result import Fit
 from quenched.text import harmless, shown
@@ -44,6 +44,7 @@ def plot_corner(
     ValueError
         For more than 16 columns, which nobody could read, or columns of unequal length.
     """
+    path = read_figure_path(path)
     columns = _columns_of(samples) if isinstance(samples, Fit) else _columns_given(samples)
     _check(columns)
     truths = _read_truths(truths)
@@ -66,8 +67,7 @@ def plot_corner(
             _mark(axes, truths.get(other), None if i == j else truths.get(label))
             axes.set_xlim(*ranges[j])
             _label(axes, other if i == n - 1 else "", label if j == 0 and i else "")
-    if path is not None:
-        write_figure(figure, path, dpi=110)
+    write_figure(figure, path, dpi=110)
     return figure
 
 

@@ -108,22 +108,20 @@ def fourier_amplitude(
     medium
         Density, shear velocity and free-surface factor.
     """
-    points = terms(
-        _read("magnitude", magnitude),
-        _read("distance", distance, 0.0),
-        _read("frequency", frequency, 0.0),
-        read_medium(medium),
-    )
+    at = _read("magnitude", magnitude), _read("distance", distance, 0.0), _read("frequency", frequency, 0.0)
+    source = _read("stress_drop", stress_drop, 0.0)
     path = _read("spreading", spreading), _read("quality", quality, 0.0), _read("kappa0", kappa0)
-    return jnp.exp(_broadcasting(log_amplitude, points, _read("stress_drop", stress_drop, 0.0), *path))
+    _insist_broadcast(*at, source, *path)
+    return jnp.exp(log_amplitude(terms(*at, read_medium(medium)), source, *path))
 
 
 def corner_frequency(magnitude: Any, stress_drop: Any, velocity: float = 3.5) -> Array:
     """Brune's corner frequency fc (Hz) of a moment magnitude and a stress drop (bar)."""
     velocity = finite_number("velocity", positive_number("velocity", velocity))
-    log_moment = np.log(10.0) * (1.5 * _read("magnitude", magnitude) + 16.05)
-    log_drop = jnp.log(_read("stress_drop", stress_drop, 0.0))
-    return jnp.exp(jnp.log(CORNER * velocity) + _broadcasting(jnp.subtract, log_drop, log_moment) / 3.0)
+    magnitude, stress_drop = _read("magnitude", magnitude), _read("stress_drop", stress_drop, 0.0)
+    _insist_broadcast(magnitude, stress_drop)
+    log_moment = np.log(10.0) * (1.5 * magnitude + 16.05)
+    return jnp.exp(jnp.log(CORNER * velocity) + (jnp.log(stress_drop) - log_moment) / 3.0)
 
 
 def read_medium(medium: Any) -> Medium:
@@ -148,13 +146,9 @@ def _read(name: str, value: Any, above: float | None = None) -> Array:
     return jnp.asarray(array)
 
 
-def _broadcasting(function: Any, *inputs: Any) -> Array:
-    """The function of arrays that must broadcast."""
-    shapes = [np.shape(leaf) for leaf in jax.tree.leaves(inputs)]
+def _insist_broadcast(*inputs: Array) -> None:
+    shapes = [np.shape(one) for one in inputs]
     try:
         np.broadcast_shapes(*shapes)
     except ValueError as error:
-        raise ValueError(
-            f"magnitude, distance, frequency, stress_drop, ...: shapes {shapes} do not broadcast."
-        ) from error
-    return function(*inputs)
+        raise ValueError(f"magnitude, stress_drop and the others: shapes {shapes} do not broadcast.") from error

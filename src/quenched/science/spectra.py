@@ -9,7 +9,7 @@ import numpy as np
 
 from quenched.numbers import plain_array, yes_or_no
 from quenched.science.boore import GRAVITY
-from quenched.text import shown
+from quenched.text import harmless, shown
 
 UNITS = {"cm/s": 1.0, "m/s": 100.0, "g s": GRAVITY}  # of acceleration times time, in cm/s
 
@@ -130,4 +130,4 @@ def _text(name: Any) -> str:
     # Of NumPy and of pandas: NaN of any length, NaT, NA.
     if name is None or (not isinstance(name, str) and str(name) in ("nan", "NaT", "<NA>")):
         raise ValueError("table: event has missing names; every row needs one.")
-    return str(name)
+    return harmless(str(name))
