@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from quenched.draws import TermDraws, make, term_draws
-from quenched.numbers import read_arrays
+from quenched.numbers import check_data, read_arrays
 from quenched.objective import Objective
 from quenched.problem import make_problem
 from quenched.projected import ProjectedBound, bound_at
@@ -33,6 +33,7 @@ def attach(fit: Fit, log_density: Callable[..., Any] | Target | Model, data: Any
         space = fit.space if model is None else _space_of(model, fit.space)
         data = model.data if data is None and model is not None else data
         own = read_arrays("data", data)
+        check_data(target.handed(own))
         problem = make_problem(target, space, own, own_hyper(fit, target), model=model)
         known = fit.hyper if isinstance(fit.hyper, dict) else {}
         hyper = problem.hyper._replace(**{name: np.asarray(known[name]) for name in target.reports if name in known})

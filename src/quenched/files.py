@@ -5,11 +5,73 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from uuid import uuid4
+
+from quenched.text import shown
 
 _BEGINS, _ENDS = ".quenched-", ".part"
 _LEFT_BEHIND = 3600.0  # seconds after which an unfinished file is nobody's
+
+
+def read_path(name: str, value: Any) -> Path:
+    """A path that a file may have."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise ValueError(f"{name}={shown(value)}: give the path of a file.")
+    text = os.fspath(value)
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ValueError(
+            f"{name}={shown(value)}: is not a path; give a text that is not empty, without null characters."
+        )
+    return Path(text)
+
+
+def read_path_to_write(name: str, value: Any) -> Path:
+    """A path at which a file can be written, as far as can be told before it is.
+
+    Raises
+    ------
+    ValueError
+        For a folder, and where no file can be made.
+    """
+    path = read_path(name, value)
+    try:
+        if path.is_dir():
+            raise ValueError(f"{name}={shown(str(path))}: is a folder; give the path of a file in it.")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _try_to_write(path.parent, path.name)
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise ValueError(f"{name}={shown(str(path))}: no file can be written there: {why}.") from error
+    return path
+
+
+def read_folder_to_write(name: str, value: Any) -> Path:
+    """A folder in which files can be written; made if it does not exist."""
+    path = read_path(name, value)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        _try_to_write(path, "file")
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise ValueError(f"{name}={shown(str(path))}: no files can be written into that folder: {why}.") from error
+    return path
+
+
+def _try_to_write(folder: Path, name: str) -> None:
+    """Write a block of a file under another name, and remove it."""
+    tried = _temporary(folder, name)
+    try:
+        with open(tried, "xb") as file:
+            file.write(bytes(4096))
+            file.flush()
+    finally:
+        with suppress(OSError):
+            tried.unlink(missing_ok=True)
+
+
+def _temporary(folder: Path, name: str) -> Path:
+    return folder / f"{_BEGINS}{name[:60]}-{uuid4().hex[:12]}{_ENDS}"
 
 
 def write_whole(path: str | Path, write: Callable[[IO[bytes]], object]) -> Path:
@@ -20,7 +82,7 @@ def write_whole(path: str | Path, write: Callable[[IO[bytes]], object]) -> Path:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path.parent)
-    temporary = path.parent / f"{_BEGINS}{path.name[:100]}-{uuid4().hex[:12]}{_ENDS}"
+    temporary = _temporary(path.parent, path.name)
     try:
         with open(temporary, "xb") as file:
             write(file)

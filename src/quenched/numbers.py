@@ -1,27 +1,132 @@
-"""Numbers that a person gives: read, or refused with a message that names the argument and the value."""
+"""Numbers that a person gives: read, or refused with a message that names the argument and the value.
+
+One reader per kind. Each is called where the argument comes in, before anything is computed.
+"""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
 
+from quenched.text import shown
+
 _PLAIN = (int, float, np.integer, np.floating)
 _YES_OR_NO = (bool, np.bool_)
+_MOST = 2**40  # things that can be counted: more fit into no machine
 
 
-def whole_number(name: str, value: Any, least: int) -> int:
-    """A whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"{name}={value!r}: a whole number of at least {least} is needed.")
+def whole_number(name: str, value: Any, least: int, most: int | None = _MOST) -> int:
+    """A whole number of at least `least`, and no more than anyone can mean."""
+    if isinstance(value, _YES_OR_NO) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name}={shown(value)}: a whole number of at least {least} is needed.")
+    if most is not None and value > most:
+        raise ValueError(f"{name}={shown(value)}: is too large; a whole number of at most {most} is needed.")
     return int(value)
 
 
+def seed_number(name: str, value: Any) -> int:
+    """The seed of random numbers: a whole number, however large."""
+    return whole_number(name, value, 0, None)
+
+
 def positive_number(name: str, value: Any) -> float:
-    """A positive number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not value > 0:
-        raise ValueError(f"{name}={value!r}: a positive number is needed.")
-    return float(value)
+    """A positive number, which may be infinite."""
+    number = _number(value)
+    if not number > 0:
+        raise ValueError(f"{name}={shown(value)}: a positive number is needed.")
+    return number
+
+
+def finite_number(name: str, value: Any) -> float:
+    """A real number."""
+    number = _number(value)
+    if not np.isfinite(number):
+        raise ValueError(f"{name}={shown(value)}: a finite number is needed.")
+    return number
+
+
+def probability(name: str, value: Any) -> float:
+    """A number between 0 and 1, neither of them."""
+    number = _number(value)
+    if not 0.0 < number < 1.0:
+        raise ValueError(f"{name}={shown(value)}: a probability between 0 and 1 is needed.")
+    return number
+
+
+def _number(value: Any) -> float:
+    """NaN for what is none."""
+    if isinstance(value, _YES_OR_NO) or not isinstance(value, _PLAIN):
+        return float("nan")
+    try:
+        return float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        return float("nan")
+
+
+def yes_or_no(name: str, value: Any) -> bool:
+    """True or False."""
+    if isinstance(value, _YES_OR_NO) or (isinstance(value, (int, np.integer)) and value in (0, 1)):
+        return bool(value)
+    raise ValueError(f"{name}={shown(value)}: give True or False.")
+
+
+def plain_array(name: str, value: Any) -> np.ndarray:
+    """Anything as an array, which may hold anything; masked values are refused, since NumPy forgets the mask."""
+    try:
+        if np.ma.is_masked(value):
+            raise ValueError("it has masked values; remove them, or fill them in")
+        return np.asarray(value)
+    except Exception as error:  # ragged lists; objects of the user's own
+        raise ValueError(f"{name} = {shown(value)} is not an array: {error}.") from error
+
+
+def native(leaf: Any) -> Any:
+    """A NumPy array as JAX takes it: of this machine's own byte order, and no longer than double precision."""
+    if not isinstance(leaf, (np.ndarray, np.generic)) or leaf.dtype.kind not in "fiu":
+        return leaf
+    if leaf.dtype.kind == "f" and leaf.dtype.itemsize > 8:
+        return leaf.astype(np.float64)
+    return leaf if leaf.dtype.isnative else leaf.astype(leaf.dtype.newbyteorder("="))
+
+
+def real_array(name: str, value: Any) -> np.ndarray:
+    """An array of finite floats."""
+    array = plain_array(name, value)
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name}: is complex, and its imaginary part would be lost; give real numbers.")
+    try:
+        if array.dtype.kind not in "fiubO":
+            raise TypeError("no numbers")
+        array = np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name}: has dtype {array.dtype}; give real numbers.") from error
+    for kind, wrong, remedy in (
+        ("NaN", np.isnan(array), "remove or impute missing values first"),
+        ("infinite values", np.isinf(array), "give finite numbers"),
+    ):
+        if wrong.any():
+            first = tuple(np.argwhere(wrong)[0].tolist())
+            raise ValueError(f"{name}: has {int(wrong.sum())} {kind}, the first at index {first}; {remedy}.")
+    return array
+
+
+def given_function(name: str, value: Any, wanted: str) -> Callable[..., Any]:
+    """Something that can be called, as `wanted` says."""
+    if not callable(value):
+        raise ValueError(f"{name}={shown(value)} is not callable; give {wanted}.")
+    return value
+
+
+def insist_tree(name: str, tree: Any) -> None:
+    """Refuse what JAX cannot take apart: keys that cannot be sorted, and what holds itself."""
+    try:
+        jax.tree_util.tree_flatten_with_path(tree)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name}={shown(tree)}: its keys cannot be sorted; let all of a dict be texts.") from error
+    except (RecursionError, SystemError) as error:  # the latter from the C++ of JAX
+        raise ValueError(f"{name}: holds itself, or is too deep; give a pytree of arrays.") from error
 
 
 def is_list_of_numbers(value: Any) -> bool:
@@ -36,6 +141,23 @@ def _shape_of_numbers(value: Any) -> tuple[int, ...] | None:
         return (len(value),)
     first, *others = map(_shape_of_numbers, value)
     return None if first is None or any(other != first for other in others) else (len(value), *first)
+
+
+def check_data(data: Any) -> None:
+    """Arrays of numbers without NaN."""
+    for path, leaf in jax.tree_util.tree_flatten_with_path(data)[0]:
+        name = jax.tree_util.keystr(path, simple=True, separator=".") or "data"
+        if isinstance(leaf, jax.Array) and not leaf.is_fully_addressable:
+            continue  # parts of it are on other hosts, which have looked at them, or will
+        array = plain_array(f"data: {name}", leaf)
+        if array.dtype.kind not in "fiub":
+            raise ValueError(f"data: {name} has dtype {array.dtype}; give arrays of numbers.")
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            first = tuple(int(i) for i in np.argwhere(np.isnan(array))[0])
+            raise ValueError(
+                f"data: {name} has {int(np.isnan(array).sum())} NaN, the first at index {first}; "
+                "remove or impute missing values first."
+            )
 
 
 def read_arrays(name: str, tree: Any) -> Any:
@@ -58,6 +180,7 @@ def read_arrays(name: str, tree: Any) -> Any:
             return _column(f"{name}: {inner or name}", leaf)
         return np.asarray(leaf) if isinstance(leaf, list) else leaf
 
+    insist_tree(name, tree)
     return jax.tree_util.tree_map_with_path(read, tree, is_leaf=is_list_of_numbers)
 
 

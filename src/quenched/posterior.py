@@ -15,10 +15,13 @@ import numpy as np
 
 from quenched.draws import Draws, Purpose, generator, make, stream
 from quenched.families import Member, ask
+from quenched.numbers import given_function, real_array, whole_number
+from quenched.text import shown
 from quenched.transforms import Parameters, Space, real
 
 _NATURAL_DRAWS = 4096  # for moments in natural units; costs no evaluation of the log density
 _NATURAL_NUMBERS = 10**7  # draws times coordinates, at the most
+_MOST_NUMBERS = 2**40  # of samples: more fit into no machine
 _NODES = 48  # by which moments of single numbers are taken
 _AT_A_TIME = 16  # posteriors whose moments are taken by draws
 
@@ -68,18 +71,22 @@ class Posterior:
 
     def log_density(self, w: Any) -> np.ndarray:
         """log q at one point (dim,) or at every row of (n, dim)."""
-        points = np.asarray(w, dtype=np.float64)
+        points = real_array("w", w)
         if points.shape[-1:] != (self.dim,) or points.ndim > 2:
             raise ValueError(f"w has shape {points.shape}; give ({self.dim},) or (n, {self.dim}).")
         return self._ask("log_density", np.atleast_2d(points)).reshape(points.shape[:-1])
 
     def sample(self, n: int, seed: int = 0) -> np.ndarray:
         """Independent samples on the real line, (n, dim)."""
+        n = whole_number("n", n, 1, _MOST_NUMBERS // self.dim)
         return self.transform(generator(seed, Purpose.SAMPLES).standard_normal((n, self.dim)))
 
     def transform(self, draws: np.ndarray) -> np.ndarray:
         """The point of every row z: mean + scale z, or its warped image."""
-        return self._ask("transform", np.asarray(draws))
+        points = real_array("draws", draws)
+        if points.ndim != 2 or points.shape[1] != self.dim:
+            raise ValueError(f"draws has shape {points.shape}; give (n, {self.dim}).")
+        return self._ask("transform", points)
 
     def of(self, linear: Any) -> "Marginal":
         """Means and covariance of linear functions of the parameters on the real line.
@@ -89,7 +96,7 @@ class Posterior:
         linear
             Their coefficients, (functions, dim) or (dim,): an array, or a scipy.sparse matrix.
         """
-        matrix = linear.toarray() if hasattr(linear, "toarray") else np.asarray(linear, np.float64)
+        matrix = real_array("linear", linear.toarray() if callable(getattr(linear, "toarray", None)) else linear)
         if matrix.ndim not in (1, 2) or matrix.shape[-1] != self.dim:
             raise ValueError(f"linear has shape {matrix.shape}; give ({self.dim},) or (functions, {self.dim}).")
         if self.member.on_host:
@@ -102,14 +109,18 @@ class Posterior:
 
     def places(self, names: Any) -> np.ndarray:
         """Where parameters stand in the raveled vector, by their names (see `marginal`)."""
-        asked = [names] if isinstance(names, (str, int, np.integer)) else list(names)
+        try:
+            asked = [names] if isinstance(names, (str, int, np.integer)) else list(names)
+        except Exception as error:  # of whatever it is, when it is looked through
+            raise ValueError(f"names={shown(names)}: give one name or place, or several.") from error
         words = [name for name in asked if isinstance(name, str)]
         if words and self.space is None:
-            raise ValueError(f"names={names!r}: this posterior does not know its parameters by name; give places.")
+            raise ValueError(f"names={shown(names)}: this posterior does not know its parameters by name; give places.")
         known = _places_by_name(self.space, words) if self.space is not None else {}
-        places = np.concatenate([known[name] if isinstance(name, str) else np.atleast_1d(name) for name in asked])
+        parts = [known[name] if isinstance(name, str) else _as_place(name) for name in asked]
+        places = np.concatenate(parts) if parts else np.zeros(0)
         if places.dtype.kind not in "iu" or not 0 <= places.min() <= places.max() < self.dim:
-            raise ValueError(f"names={names!r}: places are whole numbers from 0 to {self.dim - 1}.")
+            raise ValueError(f"names={shown(names)}: places are whole numbers from 0 to {self.dim - 1}.")
         return places
 
     def marginal(self, names: Any) -> "Marginal":
@@ -129,6 +140,11 @@ class Posterior:
     def _ask(self, name: str, *inputs: np.ndarray) -> np.ndarray:
         with jax.enable_x64(True):
             return np.asarray(ask(self.member, name, *inputs))
+
+
+def _as_place(value: Any) -> np.ndarray:
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and abs(value) < 2**62
+    return np.array([int(value)]) if whole else np.zeros(1)  # refused by whoever asks
 
 
 class Marginal(NamedTuple):
@@ -273,6 +289,7 @@ class Derived(NamedTuple):
 
 def derived(function: Callable[[Parameters], Any], samples: Parameters) -> Derived:
     """Moments and quantiles of a function over samples with a leading axis."""
+    given_function("function", function, "function(parameters) -> number, array or pytree")
     with jax.enable_x64(True):
         values = jax.tree.map(np.asarray, jax.jit(jax.vmap(lambda parameters: function(parameters)))(samples))
     n = len(jax.tree.leaves(samples)[0])

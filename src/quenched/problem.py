@@ -12,6 +12,7 @@ from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
 from quenched.execute import Execution, Executor, Here, HostFunction, Programs, Work, trace
+from quenched.numbers import native
 from quenched.targets import Asking, Form, Hyper, Model, Target, call, fingerprint, insist_number
 from quenched.transforms import Parameters, Space
 
@@ -289,5 +290,5 @@ def _shapes(tree: Any) -> tuple:
 
 
 def _promote(leaf: Any) -> Array:
-    array = jnp.asarray(leaf)
+    array = jnp.asarray(native(leaf))
     return array.astype(jnp.float64) if jnp.issubdtype(array.dtype, jnp.floating) else array

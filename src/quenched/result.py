@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from quenched.draws import Purpose, check_draws, generator
-from quenched.numbers import whole_number
+from quenched.numbers import real_array, seed_number, whole_number
 from quenched.outcome import History, Optimum, Status
 from quenched.posterior import Derived, Posterior, derived, natural_moments, to_natural
 from quenched.problem import Problem
@@ -264,6 +264,10 @@ class Fit(Weighed):
 
     def natural(self, vectors: np.ndarray, seed: int = 0) -> Parameters:
         """Rows on the real line as `sample` gives them; the seed is for what the model itself draws at random."""
+        vectors = real_array("vectors", vectors)
+        if vectors.ndim != 2 or vectors.shape[1] != self.posterior.dim:
+            raise ValueError(f"vectors has shape {vectors.shape}; give (n, {self.posterior.dim}), on the real line.")
+        seed = seed_number("seed", seed)
         if self.model is None or self.model.values is None:
             return to_natural(self.space, vectors)
         return self.model.values(self.space.unravel_rows(vectors), seed)
@@ -286,7 +290,7 @@ class Fit(Weighed):
                 "fit.predict: a log density does not say how data arise; put fit.sample(n) into a simulator of your own, "
                 "or fit a model that does (quenched.from_numpyro, quenched.from_pymc, quenched.from_stan)."
             )
-        return self.model.predict(self.sample(n, seed), whole_number("seed", seed, 0))
+        return self.model.predict(self.sample(n, seed), seed_number("seed", seed))
 
     def of(self, function: Callable[[Parameters], Any], n: int = 4000, seed: int = 0) -> Derived:
         """Mean, sd and quantiles of any function of the parameters, under the fitted posterior.

@@ -16,6 +16,7 @@ from quenched.posterior import Posterior, natural_moments_of_many
 from quenched.problem import Batch
 from quenched.result import Fit, Origin
 from quenched.targets import Hyper
+from quenched.text import shown
 from quenched.transforms import Parameters, Space
 
 _PRECISIONS = ("prior_precision", "noise_precision")
@@ -97,11 +98,14 @@ class Fits:
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
             if not -len(self) <= key < len(self):
-                raise IndexError(f"index {key}: there are {len(self)} fits.")
+                raise IndexError(f"index {shown(key)}: there are {len(self)} fits.")
             return self._one(int(key) % len(self))
-        places = np.arange(len(self))[key]
+        try:
+            places = np.arange(len(self))[key]
+        except Exception as error:  # of whatever it is, when it is looked at
+            raise IndexError(f"index {shown(key)}: there are {len(self)} fits; {error}") from error
         if places.ndim != 1:
-            raise IndexError(f"index {key!r}: give a whole number, a slice, a list of numbers or a mask.")
+            raise IndexError(f"index {shown(key)}: give a whole number, a slice, a list of numbers or a mask.")
         return self._some(places)
 
     def _one(self, index: int) -> Fit:
@@ -159,6 +163,8 @@ class Fits:
         ValueError
             When they are not of one kind: other parameters, another family, other draws.
         """
+        if not isinstance(parts, (list, tuple)) or not all(isinstance(part, Fits) for part in parts):
+            raise ValueError(f"parts={shown(parts)}: give a list of Fits.")
         if not parts:
             raise ValueError("parts: there are none; give a list of Fits.")
         first = parts[0]

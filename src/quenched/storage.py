@@ -1,8 +1,8 @@
 """Save and load one fit or many: one `.npz` file of plain arrays and one JSON text, no pickle, readable without this library."""
 
 import json
+import warnings
 import zipfile
-from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -10,26 +10,32 @@ import jax
 import numpy as np
 
 from quenched.families import Member, read_member, write_member
-from quenched.files import write_whole
+from quenched.files import read_path, read_path_to_write, write_whole
 from quenched.outcome import History, Optimum, Round, Status
 from quenched.posterior import Posterior
 from quenched.result import Fit
 from quenched.results import Fits
+from quenched.soundness import insist_leaves, insist_moments, insist_sound
 from quenched.summary import quantiles_of
-from quenched.transforms import Leaf, Space, leaf_names, read_transform, write_transform
+from quenched.text import harmless, shown
+from quenched.transforms import Leaf, Space, read_transform, write_transform
+from quenched.trees import read_tree, write_tree
 from quenched.trust import Departure
 
-_FORMAT = 5
+_FORMAT = 6
+_READABLE = (5, _FORMAT)  # 5 had no named tuples, and no keys but texts
+_MOST_ENTRIES = 10_000
 _ROWS = (*("bound", "check_bound", "check_error", "n_draws", "n_evaluations", "n_objective_evaluations", "rounds"),)
 _NUMBERS = ("bound", "check_bound", "check_error", "n_draws", "n_evaluations", "n_objective_evaluations", "seconds")
 
 
 def save(fit: Fit | Fits, path: str | Path) -> Path:
     """Write a fit, or many. The file appears whole or not at all."""
+    path = read_path_to_write("path", path)
     arrays: dict[str, np.ndarray] = {}
     text = {
         "format": _FORMAT,
-        "structure": _write_tree(jax.tree.unflatten(fit.space.structure, range(len(fit.space.leaves)))),
+        "structure": write_tree(jax.tree.unflatten(fit.space.structure, range(len(fit.space.leaves)))),
         "leaves": [_write_leaf(leaf) for leaf in fit.space.leaves],
         "hyper": _write_arrays(fit.hyper, "hyper", arrays),
         "settings": fit.settings,
@@ -38,6 +44,22 @@ def save(fit: Fit | Fits, path: str | Path) -> Path:
     }
     arrays["fit.json"] = np.array(json.dumps(text))
     return write_whole(path, lambda file: np.savez(file, **arrays))  # pyright: ignore
+
+
+def keep(fit: Fit | Fits, path: Path) -> None:
+    """Save what has been reached so far. What goes wrong is a warning: a fit counts for more than its file."""
+    try:
+        save(fit, path)
+    except (OSError, ValueError, TypeError) as error:
+        reason = harmless(f"{getattr(error, 'strerror', None) or error}")
+        warnings.warn(
+            f"checkpoint={shown(str(path))}: could not be written ({reason}); the fit goes on without it.", stacklevel=3
+        )
+
+
+def insist_writable(space: Space) -> None:
+    """Refuse parameters that could not be read again from a file."""
+    write_tree(jax.tree.unflatten(space.structure, range(len(space.leaves))))
 
 
 def _write_natural(fit: Fit | Fits, arrays: dict[str, np.ndarray]) -> Any:
@@ -56,6 +78,7 @@ def _read_natural(fit: Fit | Fits, text: Any, arrays: dict[str, np.ndarray]) -> 
         return
     kept = fit.__dict__  # what would be worked out when it is asked for
     kept["_natural_moments"] = tuple(_read_arrays(text["moments"], arrays))
+    insist_moments(kept["_natural_moments"], fit.space, len(fit) if isinstance(fit, Fits) else None)
     if isinstance(fit, Fit):
         fit._kept["quantiles"] = _read_arrays(text["quantiles"], arrays)
         kept["departures"] = [Departure(*one) for one in text["departures"]]
@@ -107,8 +130,8 @@ def load(path: str | Path) -> Any:
     ValueError
         When the file is not a saved fit, or was cut short.
     """
-    path = Path(path)
-    if not path.exists():
+    path = read_path("path", path)
+    if not _exists(path):
         raise FileNotFoundError(f"path={str(path)!r}: there is no such file; save a fit there first with fit.save.")
     if not path.is_file():
         raise ValueError(f"path={str(path)!r}: is not a saved fit, or is damaged (it is a folder, a pipe or a device).")
@@ -118,19 +141,28 @@ def load(path: str | Path) -> Any:
             arrays = {name: archive[name] for name in archive.files}
         text = json.loads(str(arrays.pop("fit.json")))
         found = text["format"]
-        fit = _read_fit(text, arrays) if found == _FORMAT else None
+        fit = _read_fit(text, arrays) if found in _READABLE and not isinstance(found, bool) else None
     except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
+        reason = harmless(f"{type(error).__name__}: {error}")
         raise ValueError(f"path={str(path)!r}: is not a saved fit, or is damaged ({reason}).") from error
     if fit is None:
-        raise ValueError(f"path={str(path)!r}: has format {found}; this version reads format {_FORMAT}.")
+        raise ValueError(f"path={str(path)!r}: has format {shown(found)}; this version reads format {_FORMAT}.")
     return fit
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that is too long for any file
+        return False
 
 
 def _insist_plain(path: Path) -> None:
     """Before anything is allocated: entries of an archive that say how long they are, none of them compressed."""
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
+    if len(entries) > _MOST_ENTRIES:
+        raise ValueError(f"it has {len(entries)} entries")
     if len({entry.filename for entry in entries}) < len(entries):
         raise ValueError("an entry is there twice")
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
@@ -140,13 +172,17 @@ def _insist_plain(path: Path) -> None:
 
 
 def _read_fit(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> Fit | Fits:
-    structure = jax.tree.structure(_read_tree(text["structure"]))
+    insist_sound(text, arrays)
+    insist_leaves(text["leaves"])
+    structure = jax.tree.structure(read_tree(text["structure"]))
+    if structure.num_leaves != len(text["leaves"]):
+        raise ValueError(f"the tree has {structure.num_leaves} leaves, and {len(text['leaves'])} are described")
     space = Space(structure, tuple(_read_leaf(leaf) for leaf in text["leaves"]))
     fit = _read_many(text, arrays, space) if text.get("many") else _read_one(text, arrays, space)
-    _read_natural(fit, text["natural"], arrays)
     dim = (fit.member if isinstance(fit, Fits) else fit.posterior).dim
     if dim != space.dim:
         raise ValueError(f"the posterior has {dim} coordinates, the parameters have {space.dim}")
+    _read_natural(fit, text["natural"], arrays)
     return fit
 
 
@@ -213,7 +249,7 @@ def _write_arrays(tree: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
     leaves, structure = jax.tree.flatten(tree)
     for index, leaf in enumerate(leaves):
         arrays[f"{name}.{index}"] = np.asarray(leaf)
-    return _write_tree(jax.tree.unflatten(structure, [f"{name}.{i}" for i in range(len(leaves))]))
+    return write_tree(jax.tree.unflatten(structure, [f"{name}.{i}" for i in range(len(leaves))]))
 
 
 def _read_arrays(text: Any, arrays: dict[str, np.ndarray]) -> Any:
@@ -221,27 +257,4 @@ def _read_arrays(text: Any, arrays: dict[str, np.ndarray]) -> Any:
         array = arrays[name]
         return float(array) if array.ndim == 0 else array
 
-    return jax.tree.map(value, _read_tree(text))
-
-
-def _write_tree(tree: Any) -> Any:
-    """A pytree of numbers or names as JSON. Containers that JSON does not know become ordered dicts of their leaves."""
-    if isinstance(tree, dict) and not isinstance(tree, OrderedDict):
-        return {"dict": [[key, _write_tree(value)] for key, value in tree.items()]}
-    if type(tree) in (list, tuple):
-        return {type(tree).__name__: [_write_tree(value) for value in tree]}
-    if tree is None or isinstance(tree, (int, str)):
-        return {"leaf": tree}
-    # JAX sorts the keys of a dict, but not the fields of these: their order must be kept.
-    named = jax.tree_util.tree_flatten_with_path(tree)[0]
-    names = leaf_names([path for path, _ in named])
-    return {"ordered": [[name, {"leaf": leaf}] for name, (_, leaf) in zip(names, named, strict=True)]}
-
-
-def _read_tree(text: Any) -> Any:
-    ((kind, content),) = text.items()
-    if kind in ("dict", "ordered"):
-        return {"dict": dict, "ordered": OrderedDict}[kind]((key, _read_tree(value)) for key, value in content)
-    if kind in ("list", "tuple"):
-        return {"list": list, "tuple": tuple}[kind](_read_tree(value) for value in content)
-    return content
+    return jax.tree.map(value, read_tree(text))

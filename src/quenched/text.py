@@ -8,6 +8,16 @@ def harmless(text: str) -> str:
     return "".join(_escaped(letter) if unicodedata.category(letter) in _CONTROLS else letter for letter in text)
 
 
+def shown(value: object, most: int = 200) -> str:
+    """A value as messages show it: on one line, harmless, not for ever, and whatever it is."""
+    try:
+        text = repr(value)
+    except Exception:  # of the user's own class, or of a number with thousands of digits
+        text = f"<{type(value).__name__}>"
+    text = harmless(" ".join(text.split()))
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 _CONTROLS = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 

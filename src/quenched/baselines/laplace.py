@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from quenched.fitting import Asked, Mode, Search, ready, told, with_hints
+from quenched.numbers import yes_or_no
 from quenched.outcome import Code
 from quenched.result import Fit
 from quenched.targets import Model, Target, read_model
@@ -45,7 +46,10 @@ def laplace(
     Fit
         `bound` and `check_bound` are those of Laplace's Gaussian: they show what it loses against `fit`.
     """
-    model = read_model(log_density, start, transforms=transforms, data=data, hyper=hyper)
+    model, throw = (
+        read_model(log_density, start, transforms=transforms, data=data, hyper=hyper),
+        yes_or_no("throw", throw),
+    )
     asked = Asked(family=family, draws=draws, seed=seed, grows=False, called="Laplace")
     with ready(model, progress, None) as watch:
         space, point = describe_space(model.start, model.transforms)

@@ -15,7 +15,15 @@ from quenched.calibration.ranks import Band, distribution, rank_of, uniform_band
 from quenched.calibration.verdict import CALIBRATED, RankFinding, in_words, judge_ranks
 from quenched.draws import Purpose, generator
 from quenched.fitting import fit_many
-from quenched.numbers import positive_number, whole_number
+from quenched.numbers import (
+    given_function,
+    insist_tree,
+    plain_array,
+    probability,
+    real_array,
+    seed_number,
+    whole_number,
+)
 from quenched.results import Fits
 from quenched.targets import Target
 from quenched.transforms import Space
@@ -69,6 +77,9 @@ class Calibration:
 
     def distribution(self, ranks: np.ndarray) -> np.ndarray:
         """The distribution function of ranks at the points of the band."""
+        ranks = real_array("ranks", ranks)
+        if ranks.ndim != 1 or not ranks.size:
+            raise ValueError(f"ranks has shape {ranks.shape}; give (problems,), not empty.")
         return distribution(ranks, self.n_samples, self.band.points)
 
     @property
@@ -156,9 +167,9 @@ def calibrate(
         For misuse, and when fewer than 20 fits succeed.
     """
     n, n_samples = whole_number("n", n, _FEWEST), whole_number("n_samples", n_samples, 19)
-    if not 0.0 < positive_number("coverage", coverage) < 1.0:
-        raise ValueError(f"coverage={coverage!r}: a probability between 0 and 1 is needed.")
-    seed = whole_number("seed", seed, 0)
+    coverage, seed = probability("coverage", coverage), seed_number("seed", seed)
+    given_function("simulate", simulate, "simulate(random) -> (parameters, data)")
+    insist_tree("start", start)
     parameters, data = _simulated(simulate, start, n, seed)
     with warnings.catch_warnings():  # the verdict counts what failed
         warnings.filterwarnings("ignore", message=r".*fits failed", category=UserWarning)
@@ -179,7 +190,7 @@ def _simulated(simulate, start: Any, n: int, seed: int) -> tuple[Any, Any]:
     pairs = [simulate(random) for _ in range(n)]
     if any(not isinstance(pair, tuple) or len(pair) != 2 for pair in pairs):
         raise ValueError("simulate: it must return (parameters, data), as simulate(random) with a NumPy Generator.")
-    wanted = jax.tree.structure(start), [np.shape(leaf) for leaf in jax.tree.leaves(start)]
+    wanted = jax.tree.structure(start), [plain_array("start", leaf).shape for leaf in jax.tree.leaves(start)]
     for parameters, _ in pairs:
         found = jax.tree.structure(parameters), [np.shape(leaf) for leaf in jax.tree.leaves(parameters)]
         if found != wanted:

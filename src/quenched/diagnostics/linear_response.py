@@ -24,6 +24,7 @@ from quenched.execute import compiled, obey_interrupts
 from quenched.families import Role, roles
 from quenched.fitting import Watcher, quiet_blas
 from quenched.posterior import moment_draws
+from quenched.text import shown
 from quenched.transforms import Parameters, Space
 
 _TOLERANCE = 3e-3  # of the solution; covariances are right to its square
@@ -89,6 +90,8 @@ class LinearResponse:
             place = _find(self._space, what)
             return self._of(lambda parameters: _take(parameters, place))
         if not callable(what):
+            if not isinstance(what, (list, tuple)) or not what or not all(isinstance(name, str) for name in what):
+                raise ValueError(f"what={shown(what)}: give a function of the parameters, a name, or several names.")
             places = {name: _find(self._space, name) for name in what}
             return self._of(lambda parameters: {name: _take(parameters, place) for name, place in places.items()})
         return self._of(lambda parameters: what(parameters))  # a new one: what it refers to may have changed

@@ -15,9 +15,11 @@ from quenched.draws.groups import Groups, read_groups, steps
 from quenched.draws.matching import match, mirror, smallest_matched
 from quenched.draws.sobol import sobol_normals
 from quenched.draws.streams import Purpose, generator, stream
-from quenched.numbers import whole_number
+from quenched.numbers import real_array, seed_number, whole_number
+from quenched.text import shown
 
 CHECK_BLOCK = 64
+_MOST_NUMBERS = 2**40  # of a set of draws: more fit into no machine
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,17 @@ class Draws:
     seed: int
     groups: Groups | None = field(default=None, repr=False)
 
+    def __post_init__(self):
+        if not isinstance(self.kind, str) or self.kind not in kinds:
+            raise ValueError(f"kind={shown(self.kind)} is not a kind of draws; use one of {', '.join(kinds)}.")
+        points = real_array("points", self.points)
+        if points.ndim != 2 or not points.size:
+            raise ValueError(f"points has shape {points.shape}; give an array (draws, coordinates), not empty.")
+        object.__setattr__(self, "points", points)
+        object.__setattr__(self, "seed", seed_number("seed", self.seed))
+        if self.groups is not None:
+            object.__setattr__(self, "groups", read_groups(self.groups, points.shape[1]))
+
     @property
     def n(self) -> int:
         """How many draws."""
@@ -54,7 +67,7 @@ class Draws:
 
     def grow(self, n: int) -> "Draws":
         """More draws of the same kind and seed: the raw ones are kept, and the whole set is matched again."""
-        if n < self.n:
+        if whole_number("n", n, 1) < self.n:
             raise ValueError(f"n={n}: draws grow, and there are {self.n} already.")
         return make(self.kind, n, self.dim, self.seed, self.groups)
 
@@ -91,9 +104,11 @@ def matched(n: int, dim: int, seed: int = 0, *, groups: Groups | None = None) ->
 
 def make(kind: str, n: int, dim: int, seed: int = 0, groups: Groups | None = None) -> Draws:
     """Make draws of any kind by name."""
-    if kind not in kinds:
-        raise ValueError(f"kind={kind!r} is not a kind of draws; use one of {', '.join(kinds)}.")
-    n, dim, seed = whole_number("n", n, 1), whole_number("dim", dim, 1), whole_number("seed", seed, 0)
+    if not isinstance(kind, str) or kind not in kinds:
+        raise ValueError(f"kind={shown(kind)} is not a kind of draws; use one of {', '.join(kinds)}.")
+    n, dim, seed = whole_number("n", n, 1), whole_number("dim", dim, 1), seed_number("seed", seed)
+    if n * dim > _MOST_NUMBERS:
+        raise ValueError(f"n={n}: so many draws of {dim} coordinates fit into no machine; use fewer.")
     if groups is not None:
         if kind != "matched":
             raise ValueError(f"groups: {kind} draws are not matched, so there are none; use kind='matched'.")

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from quenched.text import shown
+
 Groups = tuple[tuple[int, ...], ...]
 
 
@@ -28,14 +30,14 @@ def read_groups(groups: Any, dim: int) -> Groups:
     """Check sets of coordinates: whole numbers in range, none twice in a set, and every coordinate in some set."""
     try:
         sets = tuple(tuple(group) for group in groups)
-    except TypeError as error:
-        raise ValueError(f"groups={groups!r}: give sets of coordinates, such as ((0, 1), (2,)).") from error
+    except Exception as error:  # of whatever it is, when it is looked through
+        raise ValueError(f"groups={shown(groups)}: give sets of coordinates, such as ((0, 1), (2,)).") from error
     everything = [coordinate for group in sets for coordinate in group]
     others = set(map(type, everything)) - {int}
     for kind in others:
         if not issubclass(kind, np.integer):
             wrong = next(coordinate for coordinate in everything if type(coordinate) is kind)
-            raise ValueError(f"groups: {wrong!r} is not a coordinate; give whole numbers from 0 to {dim - 1}.")
+            raise ValueError(f"groups: {shown(wrong)} is not a coordinate; give whole numbers from 0 to {dim - 1}.")
     if others:
         sets = tuple(tuple(map(int, group)) for group in sets)
     beyond = [c for c in (min(everything, default=0), max(everything, default=0)) if not 0 <= c < dim]

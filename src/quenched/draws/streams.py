@@ -9,7 +9,7 @@ from enum import IntEnum, unique
 
 import numpy as np
 
-from quenched.numbers import whole_number
+from quenched.numbers import seed_number
 
 _KEY = 0x7175656E63686564  # "quenched": no seed of a person's own is mixed with it
 
@@ -60,4 +60,4 @@ def jax_key(seed: int, purpose: Purpose):
 
 
 def _sequence(seed: int, *place: int) -> np.random.SeedSequence:
-    return np.random.SeedSequence(whole_number("seed", seed, 0), spawn_key=(_KEY, *map(int, place)))
+    return np.random.SeedSequence(seed_number("seed", seed), spawn_key=(_KEY, *map(int, place)))

@@ -11,7 +11,7 @@ import numpy as np
 
 from quenched.draws.draws import make
 from quenched.draws.streams import Purpose, stream
-from quenched.numbers import whole_number
+from quenched.numbers import seed_number, whole_number
 
 _NODES = (16, 32)  # the fewest and the most for one number
 _MORE_NODES = 5  # that the other set has: quadrature knows no seed
@@ -83,7 +83,7 @@ def term_draws(n: int, seed: int) -> TermDraws:
     n = whole_number("draws", n, 8)
     if n % 2:
         raise ValueError(f"draws={n}: matched draws come in pairs; use {n + 1}.")
-    return TermDraws(n, whole_number("seed", seed, 0))
+    return TermDraws(n, seed_number("seed", seed))
 
 
 def _hermite(n: int) -> Points:

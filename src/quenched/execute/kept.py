@@ -19,7 +19,7 @@ import jax
 import jaxlib
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 
-from quenched.files import write_whole
+from quenched.files import read_path, write_whole
 
 VARIABLE = "QUENCHED_PROGRAMS"
 _SUFFIX = ".program"
@@ -39,10 +39,8 @@ def keep_programs(folder: str | os.PathLike | None) -> None:
         Made if it does not exist.
     """
     global _chosen
-    if folder is not None and not isinstance(folder, (str, os.PathLike)):
-        raise ValueError(f"folder={folder!r}: give the path of a folder, or None.")
     if folder is not None:
-        folder = Path(folder).expanduser()
+        folder = read_path("folder", folder).expanduser()
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -59,7 +57,9 @@ def folder_of_programs() -> Path | None:
 def compile_or_load(program: Any, inputs: tuple, folder: Path, options: Any) -> Any:
     """A compiled program for some inputs, from the folder if it is there."""
     lowered = program.lower(*inputs)
-    path = folder / (_digest(lowered.as_text(), repr(options)) + _SUFFIX)
+    # The text leaves out arguments that are not used, but a program is called with them.
+    called = f"{lowered.in_tree} {lowered.args_info} {lowered.out_tree}"
+    path = folder / (_digest(lowered.as_text(), called, repr(options)) + _SUFFIX)
     # Whatever is wrong with a file, what it holds can be compiled again.
     with suppress(Exception):
         return deserialize_and_load(*pickle.loads(path.read_bytes()))
@@ -70,8 +70,8 @@ def compile_or_load(program: Any, inputs: tuple, folder: Path, options: Any) -> 
     return compiled
 
 
-def _digest(text: str, options: str) -> str:
-    parts = (text, options, _machine(), jax.__version__, jaxlib.__version__, str(jax.devices()))
+def _digest(*texts: str) -> str:
+    parts = (*texts, _machine(), jax.__version__, jaxlib.__version__, str(jax.devices()))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
 
 

@@ -20,6 +20,7 @@ from quenched.execute.executor import Evaluation
 from quenched.execute.lapack import compiled, in_small_calls
 from quenched.execute.lost import with_others
 from quenched.execute.traced import Programs, Traced, points_that_fit
+from quenched.text import shown
 
 DRAWS, ROWS = "draws", "rows"
 _agreeing: dict[Any, float] = {}
@@ -179,7 +180,7 @@ def read_mesh(mesh: Any) -> Mesh:
         When it is no mesh, or has other axes.
     """
     if not isinstance(mesh, Mesh):
-        raise ValueError(f"mesh={mesh!r}: give a jax.sharding.Mesh, such as jax.make_mesh((8,), ('draws',)).")
+        raise ValueError(f"mesh={shown(mesh)}: give a jax.sharding.Mesh, such as jax.make_mesh((8,), ('draws',)).")
     names: tuple[Any, ...] = tuple(mesh.axis_names)
     names = (DRAWS,) if len(names) == 1 and names != (ROWS,) else names
     if not set(names) <= {DRAWS, ROWS}:

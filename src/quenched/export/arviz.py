@@ -12,7 +12,7 @@ import numpy as np
 
 from quenched.draws import Purpose, generator
 from quenched.export.rows import log_likelihood_of, observed_of
-from quenched.numbers import whole_number
+from quenched.numbers import seed_number, whole_number
 from quenched.objective import log_q, log_ratios
 from quenched.result import Fit
 
@@ -54,7 +54,7 @@ def to_arviz(fit: Fit, n: int = 1000, seed: int = 0) -> "DataTree | Any":
     ImportError
         Without ArviZ; the message names the extra.
     """
-    n, seed = whole_number("n", n, 1), whole_number("seed", seed, 0)
+    n, seed = whole_number("n", n, 1), seed_number("seed", seed)
     samples = fit.sample(n, seed)
     groups = {"posterior": _chain(_named(fit, samples))}
     if fit.model is not None and fit.model.predict is not None:

@@ -12,6 +12,8 @@ from quenched.families.full import FullGaussian, from_scale, uncorrelated
 from quenched.families.gaussian import Family, Gaussian, with_equal_axes
 from quenched.families.precision import factor_of_inverse
 from quenched.frozen import static
+from quenched.numbers import whole_number
+from quenched.text import shown
 
 Places = tuple[tuple[int, ...], ...]
 
@@ -114,10 +116,17 @@ class Blocks(Family):
     affine: ClassVar[bool] = True
 
     def __post_init__(self):
-        sizes = self.sizes
-        if sizes is not None and (not len(sizes) or any(int(size) != size or size < 1 for size in sizes)):
-            raise ValueError(f"Blocks(sizes={sizes!r}): give positive whole numbers, one per block.")
-        object.__setattr__(self, "sizes", None if sizes is None else tuple(int(size) for size in sizes))
+        if self.sizes is None:
+            return
+        try:
+            sizes = tuple(whole_number("sizes", size, 1) for size in self.sizes)
+        except Exception as error:  # of whatever it is, when it is looked through
+            sizes, why = (), error
+        else:
+            why = None
+        if not sizes:
+            raise ValueError(f"Blocks(sizes={shown(self.sizes)}): give positive whole numbers, one per block.") from why
+        object.__setattr__(self, "sizes", sizes)
 
     @property
     def name(self) -> str:

@@ -27,6 +27,7 @@ from quenched.families.member import Member
 from quenched.families.roles import shape
 from quenched.families.stretch import slope_moments, steepness, stretch, stretch_moments, unstretch
 from quenched.families.triangle import packed_size, solve_lower, unpack
+from quenched.text import shown
 
 _FEW_COORDINATES = 32  # that bend unless told otherwise: the numbers grow with their cube, the draws with their square
 _MOST_COORDINATES = 128  # that can bend
@@ -151,7 +152,7 @@ class Warped(Family):
 
     def __post_init__(self):
         if not (self.bend is None or isinstance(self.bend, bool)):
-            raise ValueError(f"Warped(bend={self.bend!r}): give True, False, or None.")
+            raise ValueError(f"Warped(bend={shown(self.bend)}): give True, False, or None.")
 
     @property
     def name(self):

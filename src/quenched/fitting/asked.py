@@ -13,6 +13,7 @@ import numpy as np
 from quenched.draws import TermDraws, term_draws
 from quenched.execute import Elsewhere, Execution, Here, Pool, Sharded, agreed, writes
 from quenched.families import Sparse
+from quenched.files import read_path_to_write
 from quenched.fitting import options
 from quenched.fitting.linearised import ByValues
 from quenched.fitting.method import Joint
@@ -20,11 +21,12 @@ from quenched.fitting.progress import Watcher
 from quenched.fitting.rounds import Run
 from quenched.fitting.settings import Settings
 from quenched.fitting.threads import quiet_blas
-from quenched.numbers import positive_number, whole_number
+from quenched.numbers import check_data, positive_number, seed_number, whole_number
 from quenched.outcome import Status
 from quenched.problem import Batch, Rows, make_batch, make_problem
 from quenched.projected import structure_of
 from quenched.result import Fit, FitError
+from quenched.storage import insist_writable
 from quenched.targets import Model, check_terms
 from quenched.transforms import Space
 
@@ -69,8 +71,8 @@ class Asked:
             return self._run_of_terms(model, space, points, watch, rows, resumed)
         if not model.target.gives_gradient and isinstance(method, Joint):
             method = ByValues(method)
-        seed = whole_number("seed", self.seed, 0)
-        memory = None if self.memory is None else whole_number("memory", self.memory, 1)
+        seed = seed_number("seed", self.seed)
+        memory = None if self.memory is None else whole_number("memory", self.memory, 1, None)
         coupled, form = family.coupled_coordinates(space.sizes), model.target.make_form(space.dim)
         default = family.first_draws(space.sizes)
         if resumed is not None:
@@ -97,7 +99,7 @@ class Asked:
             else first.n,
             starts=whole_number("starts", self.starts, 1),
             n_check=None if self.check is None else whole_number("check", self.check, 2),
-            checkpoint=None if self.checkpoint is None or not writes(self.mesh) else Path(self.checkpoint),
+            checkpoint=None if self.checkpoint is None or not writes(self.mesh) else self._checkpoint(space),
             called=self.called,
         )
         if rows is None:
@@ -121,8 +123,8 @@ class Asked:
             rows is not None,
             self.executor if self.mesh is None else self.mesh,
         )
-        seed = whole_number("seed", self.seed, 0)
-        memory = None if self.memory is None else whole_number("memory", self.memory, 1)
+        seed = seed_number("seed", self.seed)
+        memory = None if self.memory is None else whole_number("memory", self.memory, 1, None)
         problem = make_problem(model.target, space, model.data, model.hyper, Here(memory), model)
         family = Sparse(structure_of(problem).pattern)
         first = term_draws(family.first_draws(space.sizes) if self.draws is None else self.draws, seed)
@@ -138,11 +140,16 @@ class Asked:
             max_draws=options.read_max_draws(self.max_draws, 1, first.n) if grows else first.n,
             starts=whole_number("starts", self.starts, 1),
             n_check=None if self.check is None else whole_number("check", self.check, 2),
-            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+            checkpoint=None if self.checkpoint is None else self._checkpoint(space),
             called=self.called or "VariationalNewton",
         )
         polishes = self.polishes and resumed is not None
         return Run(settings, Batch(problem, None, 1), points[None], watch, polishes=polishes)
+
+    def _checkpoint(self, space: Space) -> Path:
+        """Where to write, found out before anything is computed."""
+        insist_writable(space)
+        return read_path_to_write("checkpoint", self.checkpoint)
 
     def _execution(self, model: Model, memory: float | None) -> Execution:
         """Where the target is evaluated."""
@@ -159,12 +166,13 @@ def ready(model: Model, progress: bool, max_seconds: Any, *, many: bool = False,
     if max_seconds is not None:
         max_seconds = positive_number("max_seconds", max_seconds)
     if not many:
-        options.check_data(model.target.handed(model.data))
+        check_data(model.target.handed(model.data))
     options.check_hyper(model.hyper)
     on_host = model.target.on_host
     if on_host and model.hyper is not None:
         raise ValueError("hyper: a host function gives no gradient for hyperparameters; write it in JAX.")
-    progress, agree = progress and (mesh is None or writes(mesh)), bool if mesh is None else agreed
+    agree = bool if mesh is None else agreed
+    progress = progress if mesh is None or writes(mesh) else False
     with jax.enable_x64(True), quiet_blas(on_host), Watcher(progress, max_seconds, agree) as watch:
         yield watch
 

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.fitting.options import check_data
+from quenched.numbers import check_data, insist_tree, plain_array
 from quenched.transforms import describe_space, leaf_name, lists_as_arrays
 
 
@@ -17,7 +17,7 @@ def read_data(data: Any) -> tuple[Any, int]:
     ValueError
         When the arrays do not agree on it.
     """
-    named = [(leaf_name(path) if path else "data", np.asarray(leaf)) for path, leaf in _flat(data)]
+    named = [(leaf_name(path) if path else "data", _array(path, leaf)) for path, leaf in _flat(data)]
     if not named:
         raise ValueError("data: there are none; give arrays with the problems along their first axis.")
     for name, array in named:
@@ -56,8 +56,9 @@ def read_starts(start: Any, transforms: Any, n: int, own_starts: bool):
     if not own_starts:
         space, point = describe_space(start, transforms)
         return space, np.repeat(point[None], n, axis=0)
+    insist_tree("start", start)
     start = lists_as_arrays(start, transforms)
-    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(start)]
+    leaves = [plain_array("start", leaf) for leaf in jax.tree.leaves(start)]
     if not leaves or any(leaf.ndim == 0 or len(leaf) != n for leaf in leaves):
         shapes = [leaf.shape for leaf in leaves]
         raise ValueError(
@@ -65,6 +66,10 @@ def read_starts(start: Any, transforms: Any, n: int, own_starts: bool):
         )
     described = [describe_space(jax.tree.map(lambda leaf: np.asarray(leaf)[i], start), transforms) for i in range(n)]  # noqa: B023
     return described[0][0], np.stack([point for _, point in described])
+
+
+def _array(path: tuple, leaf: Any) -> np.ndarray:
+    return plain_array(f"data: {leaf_name(path)}" if path else "data", leaf)
 
 
 def _flat(data: Any) -> list:

@@ -22,6 +22,7 @@ from quenched.fitting.progress import Watcher
 from quenched.fitting.rounds import Run
 from quenched.fitting.rows import repeated
 from quenched.fitting.shares import Share, share_out
+from quenched.numbers import yes_or_no
 from quenched.outcome import History, Status
 from quenched.problem import Rows
 from quenched.result import Fit, FitError
@@ -131,15 +132,19 @@ def fit(
         family = resumed.posterior.member.family if family is None else family
         seed = resumed.settings["seed"] if seed is None else seed
         tolerance = resumed.settings["tolerance"] if tolerance is None else tolerance
+    throw, auto = yes_or_no("throw", throw), isinstance(family, str) and family == "auto"
     own = options.default_family(model.target, method, draws, executor if mesh is None else mesh)
-    chosen, seed = own if family in (None, "auto") else family, 0 if seed is None else seed
+    chosen, seed = own if family is None or auto else family, 0 if seed is None else seed
     asked = Asked(chosen, draws, method, seed, max_draws, tolerance, starts, check, memory, checkpoint, executor, mesh)
     with ready(model, progress, max_seconds, mesh=mesh) as watch:
         result = _fitted(model, resumed, asked, watch)
-        small = chosen == "full" or result.posterior.dim <= _MOST_WARPED
-        if family == "auto" and small and result.converged and result.answer.trust is not Trust.BOTH and result.finite:
+        small = own == "full" or result.posterior.dim <= _MOST_WARPED
+        if auto and small and result.converged and result.answer.trust is not Trust.BOTH and result.finite:
             asked = replace(asked, family="warped", draws=None, polishes=False)
-            result = _better_of(result, _fitted(model, result, asked, watch))
+            try:
+                result = _better_of(result, _fitted(model, result, asked, watch))
+            except KeyboardInterrupt:  # the Gaussian is there
+                result = replace(result, message=f"{result.message} Interrupted before a warped posterior was tried.")
     return told(result, throw)
 
 
@@ -239,6 +244,7 @@ def fit_many(
         With `throw=True`; it holds the first fit that failed, and all of them as `error.fits`.
     """
     model = read_model(log_density, start, transforms=transforms, data=data, hyper=hyper)
+    throw, own_starts = yes_or_no("throw", throw), yes_or_no("own_starts", own_starts)
     asked = Asked(family, draws, method, seed, max_draws, tolerance, 1, check, memory, None)
     rows, n = read_data(model.data)
     faults = faults_in(rows, n)
@@ -293,7 +299,10 @@ def assess(
     FitError
         When the log density is not finite under the posterior.
     """
-    model = read_model(log_density, start, transforms=transforms, data=data, hyper=hyper)
+    model, throw = (
+        read_model(log_density, start, transforms=transforms, data=data, hyper=hyper),
+        yes_or_no("throw", throw),
+    )
     with ready(model, progress, None) as watch:
         space, point = describe_space(model.start, model.transforms)
         member, family = options.read_posterior(posterior, space.dim)

@@ -12,10 +12,12 @@ from quenched.coordinates import Coordinates
 from quenched.families import Member, Role, roles
 from quenched.fitting.ascent import FAR_FROM_FLAT, Ascent, Limits, Watch, ascend, gradient_note, raise_bound
 from quenched.frozen import Frozen
+from quenched.numbers import finite_number, positive_number
 from quenched.objective import Objective
 from quenched.optimise import LBFGS, Minimiser, ScaledConjugateGradients
 from quenched.outcome import Code
 from quenched.targets import Hyper
+from quenched.text import shown
 
 _PRECISE = 1e-5  # of the gradient, where an ascent goes to the very top
 _WORTH = 0.01  # of the slack: what an ascent goes on for, where it is still to be gained
@@ -202,6 +204,11 @@ _MEAN, _SCALE, _OWN = range(3)
 
 def _positive(method: Method, *names: str) -> None:
     for name in names:
-        value = getattr(method, name)
-        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
-            raise ValueError(f"{type(method).__name__}({name}={value!r}): a positive number is needed.")
+        given = f"{type(method).__name__}({name}={shown(getattr(method, name))})"
+        try:
+            finite_number(name, positive_number(name, getattr(method, name)))
+        except ValueError as error:
+            raise ValueError(f"{given}: a positive number is needed.") from error
+    if not isinstance(method.minimiser, Minimiser):  # pyright: ignore
+        given = shown(method.minimiser)  # pyright: ignore
+        raise ValueError(f"{type(method).__name__}(minimiser={given}): give one of quenched.optimise.")

@@ -13,8 +13,9 @@ from quenched.draws import Draws, make, smallest
 from quenched.execute import read_mesh
 from quenched.families import Family, Member, cholesky_or_nan, families, from_scale
 from quenched.fitting.method import Joint, Method
-from quenched.numbers import positive_number, whole_number
+from quenched.numbers import positive_number, real_array, whole_number
 from quenched.targets import EntropyForm, Form, Target
+from quenched.text import shown
 from quenched.transforms import Space, leaf_name
 
 
@@ -24,7 +25,7 @@ def read_family(family: Any) -> Family:
     if isinstance(family, str) and family in families:
         return families[family]
     raise ValueError(
-        f"family={family!r} is not known; use 'auto', {', '.join(map(repr, families))} or quenched.Blocks(...)."
+        f"family={shown(family)} is not known; use 'auto', {', '.join(map(repr, families))} or quenched.Blocks(...)."
     )
 
 
@@ -46,7 +47,7 @@ def insist_terms(target: Target, space: Space, method: Any, draws: Any, many: bo
     for name, value in wrong.items():
         if value:
             raise ValueError(
-                f"{name}={value!r}: has no meaning with family='sparse'; leave it out, or use family='full'."
+                f"{name}={shown(value)}: has no meaning with family='sparse'; leave it out, or use family='full'."
             )
     if many:
         raise ValueError("family='sparse': fits one problem at a time; use fit, or family='full' or 'diagonal'.")
@@ -57,14 +58,16 @@ def read_posterior(posterior: Any, dim: int) -> tuple[Member, Family]:
     given = getattr(posterior, "posterior", posterior)
     member = getattr(given, "member", given)
     if isinstance(member, Member):
+        if np.ndim(member.mean) != 1:
+            raise ValueError(f"posterior={shown(posterior)}: holds many; give one of them, fits[i].")
         if member.dim != dim:
             raise ValueError(
                 f"posterior: it has {member.dim} coordinates, but the parameters have {dim} on the real line."
             )
         return member, member.family
     if not isinstance(posterior, (tuple, list)) or len(posterior) != 2:
-        raise ValueError(f"posterior={posterior!r}: give (mean, covariance) on the real line, or a fit.")
-    mean, covariance = (np.asarray(part, dtype=np.float64) for part in posterior)
+        raise ValueError(f"posterior={shown(posterior)}: give (mean, covariance) on the real line, or a fit.")
+    mean, covariance = (real_array("posterior", part) for part in posterior)
     if mean.shape != (dim,) or covariance.shape != (dim, dim):
         raise ValueError(
             f"posterior: the mean has shape {mean.shape} and the covariance {covariance.shape}; the parameters need "
@@ -78,7 +81,7 @@ def read_posterior(posterior: Any, dim: int) -> tuple[Member, Family]:
 
 def read_method(method: Any) -> Method:
     if not isinstance(method, Method):
-        raise ValueError(f"method={method!r} is not a method; use quenched.Joint() or quenched.Alternating().")
+        raise ValueError(f"method={shown(method)} is not a method; use quenched.Joint() or quenched.Alternating().")
     return method
 
 
@@ -104,7 +107,7 @@ def read_devices(mesh: Any, target: Target) -> Any:
 def read_submit(executor: Any) -> Any:
     """Something that takes calls like an executor of `concurrent.futures`."""
     if not callable(getattr(executor, "submit", None)):
-        raise ValueError(f"executor={executor!r}: it has no `submit`; give a concurrent.futures.Executor.")
+        raise ValueError(f"executor={shown(executor)}: it has no `submit`; give a concurrent.futures.Executor.")
     return executor.get_executor() if hasattr(executor, "get_executor") else executor  # a Dask client has one
 
 
@@ -112,7 +115,7 @@ def read_draws(draws: Any, family: Family, form: Form, sizes: tuple[int, ...], s
     """The first set of draws; refuses sets with which the bound has no maximum."""
     dim, groups = sum(sizes), family.groups(sizes)
     if draws is None or (isinstance(draws, (int, np.integer)) and not isinstance(draws, bool)):
-        n = default if draws is None else int(draws)
+        n = default if draws is None else whole_number("draws", draws, 1)
         least = smallest("matched", dim, groups)
         if n < least or n % 2:
             raise ValueError(
@@ -121,7 +124,7 @@ def read_draws(draws: Any, family: Family, form: Form, sizes: tuple[int, ...], s
             )
         return make("matched", n, dim, seed, groups)
     if not isinstance(draws, Draws):
-        raise ValueError(f"draws={draws!r}: give a whole number or Draws such as quenched.matched(n, dim).")
+        raise ValueError(f"draws={shown(draws)}: give a whole number or Draws such as quenched.matched(n, dim).")
     if draws.dim != dim:
         raise ValueError(f"draws have {draws.dim} coordinates, but the parameters have {dim} on the real line.")
     _refuse_unbounded(draws, family, form, sizes)
@@ -182,30 +185,15 @@ def _spans(points: np.ndarray) -> bool:
     return len(points) > points.shape[1] and np.linalg.matrix_rank(centred) == points.shape[1]
 
 
-def check_data(data: Any) -> None:
-    """Arrays without NaN."""
-    for path, leaf in jax.tree_util.tree_flatten_with_path(data)[0]:
-        name = leaf_name(path) if path else "data"
-        if isinstance(leaf, jax.Array) and not leaf.is_fully_addressable:
-            continue  # parts of it are on other hosts, which have looked at them, or will
-        array = np.asarray(leaf)
-        if array.dtype.kind not in "fiub":
-            raise ValueError(f"data: {name} has dtype {array.dtype}; give arrays of numbers.")
-        if array.dtype.kind == "f" and np.isnan(array).any():
-            first = tuple(int(i) for i in np.argwhere(np.isnan(array))[0])
-            raise ValueError(
-                f"data: {name} has {int(np.isnan(array).sum())} NaN, the first at index {first}; "
-                "remove or impute missing values first."
-            )
-
-
 def check_hyper(hyper: Any) -> None:
     """Finite floats."""
+    if hyper is not None and not jax.tree.leaves(hyper):
+        raise ValueError(f"hyper={shown(hyper)}: holds no hyperparameters; leave it out, or give finite floats.")
     for path, leaf in jax.tree_util.tree_flatten_with_path(hyper)[0]:
         array = np.asarray(leaf)
         if array.dtype.kind != "f" or not np.isfinite(array).all():
             name = leaf_name(path) if path else "hyper"
-            raise ValueError(f"hyper: {name} = {leaf!r}; hyperparameters must be finite floats.")
+            raise ValueError(f"hyper: {name} = {shown(leaf)}; hyperparameters must be finite floats.")
 
 
 Arguments = ParamSpec("Arguments")

@@ -7,6 +7,7 @@ from typing import Self
 
 from quenched.execute import interrupts_held
 from quenched.fitting.display import display_for
+from quenched.numbers import yes_or_no
 from quenched.outcome import Status
 
 
@@ -14,7 +15,7 @@ class Watcher(AbstractContextManager):
     """Shows where a fit stands and says when its time is up; in its scope Ctrl-C waits for the end of a piece of work."""
 
     def __init__(self, show: bool, max_seconds: float | None, agree: Callable[[bool], bool] = bool):
-        self.display = display_for(show)
+        self.display = display_for(yes_or_no("progress", show))
         self.began = time.perf_counter()
         self.max_seconds = max_seconds
         self.agree = agree  # the clocks of several processes differ, and all must stop at the same evaluation

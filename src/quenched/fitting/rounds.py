@@ -29,7 +29,7 @@ from quenched.outcome import Code, Optimum, Round
 from quenched.problem import Batch
 from quenched.result import Fit
 from quenched.results import Fits, Origins
-from quenched.storage import save
+from quenched.storage import keep
 from quenched.targets import Hyper
 from quenched.trust import gains
 from quenched.weights import weigh_ratios
@@ -271,7 +271,7 @@ class Run:
                 self.reached.code[first] = Code.INTERRUPTED
         self._check(index)
         if self.settings.checkpoint is not None:
-            save(self.fits()[0], self.settings.checkpoint)
+            keep(self.fits()[0], self.settings.checkpoint)
 
     def _tops(
         self,

@@ -9,6 +9,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,11 @@ import jax
 import numpy as np
 
 from quenched.execute import Pool
+from quenched.files import read_folder_to_write
 from quenched.fitting.options import read_submit
 from quenched.fitting.rounds import Run
 from quenched.results import Fits, Origins
-from quenched.storage import load, save
+from quenched.storage import insist_writable, keep, load
 
 _FEWEST, _MOST = 16, 256  # problems in a share: some seconds of work, and few files
 _SHARES = 64  # of not so many problems
@@ -93,16 +95,21 @@ class _Found:
         self.paths: list[Path] = []
         if checkpoint is None:
             return
+        insist_writable(run.batch.problem.space)
+        folder = read_folder_to_write("checkpoint", checkpoint)
         asked = json.dumps(run.settings.describe() | {"most": run.settings.max_draws, "check": run.settings.n_check})
         for (first, stop), part in zip(cuts, parts, strict=True):
             digest = hashlib.blake2b(asked.encode(), digest_size=8)
             for leaf in jax.tree.leaves((part[:2], share.start)):
                 digest.update(np.ascontiguousarray(leaf).tobytes())
-            self.paths.append(Path(checkpoint) / f"fits-{first:08d}-{stop:08d}-{digest.hexdigest()}.npz")
-        self.fits = {place: load(path) for place, path in enumerate(self.paths) if path.exists()}
+            self.paths.append(folder / f"fits-{first:08d}-{stop:08d}-{digest.hexdigest()}.npz")
+        for place, path in enumerate(self.paths):
+            if path.exists():
+                with suppress(ValueError, OSError):  # what is damaged is fitted again
+                    self.fits[place] = load(path)
 
     def keep(self, place: int, fits: Fits) -> None:
         """Save what has come; shares whose time was up are fitted again another time."""
         self.fits[place] = fits
         if self.paths and not np.isin(fits.status, ("max_seconds", "interrupted")).any():
-            save(fits, self.paths[place])
+            keep(fits, self.paths[place])

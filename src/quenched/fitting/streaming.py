@@ -26,6 +26,7 @@ from quenched.objective import Objective
 from quenched.outcome import Code
 from quenched.problem import make_problem
 from quenched.targets import numbers_of_rows, of_some_rows, some_rows
+from quenched.text import shown
 
 _WINDOW = 32  # steps over which iterates and gradients are averaged
 _LONGEST = 64  # windows
@@ -77,12 +78,12 @@ class Streaming(Method):
     def __post_init__(self):
         if find_spec("optax") is None:
             raise ImportError("Streaming needs optax: pip install 'quenched[streaming]'.")
-        if self.optimiser not in OPTIMISERS:
-            raise ValueError(f"Streaming(optimiser={self.optimiser!r}): use one of {', '.join(OPTIMISERS)}.")
+        if not isinstance(self.optimiser, str) or self.optimiser not in OPTIMISERS:
+            raise ValueError(f"Streaming(optimiser={shown(self.optimiser)}): use one of {', '.join(OPTIMISERS)}.")
         for name in ("rows", "draws", "max_steps"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 2):
-                raise ValueError(f"Streaming({name}={value!r}): a whole number of at least 2 is needed.")
+                raise ValueError(f"Streaming({name}={shown(value)}): a whole number of at least 2 is needed.")
 
     @property
     def initial_scale(self):

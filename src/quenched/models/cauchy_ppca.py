@@ -6,19 +6,21 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from quenched.draws import Draws, Purpose, matched, smallest, stream
 from quenched.fitting import Method
+from quenched.models.checked import latent_rows, seed_of
 from quenched.models.closed_form_ppca import fixed_signs
 from quenched.models.noise import Noise, read_noise
 from quenched.models.ppca import checked_components, checked_rows
 from quenched.models.projection import Projection, project
 from quenched.models.raising import raise_parameters
 from quenched.models.reweighting import Parameters
+from quenched.numbers import positive_number, whole_number
 from quenched.outcome import Status
 from quenched.result import Fit, FitError
+from quenched.text import shown
 
 
 class CauchyPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -124,7 +126,7 @@ class CauchyPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         noise = read_noise(self.noise)
         self._check_numbers(n_components)
         centre, unit = _units(data)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = seed_of(self.random_state)
         raised, self.fit_ = raise_parameters(
             noise,
             (data - centre) / unit,
@@ -150,7 +152,7 @@ class CauchyPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def inverse_transform(self, X: Any) -> np.ndarray:
         """W x + ξ for latent variables x."""
         check_is_fitted(self)
-        return np.asarray(X) @ self.components_ + self.mean_
+        return latent_rows(X, len(self.components_)) @ self.components_ + self.mean_
 
     def score_samples(self, X: Any) -> np.ndarray:
         """A lower bound on the log likelihood of each row, in nats; exact for Gaussian noise.
@@ -174,13 +176,13 @@ class CauchyPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return found._replace(bounds=found.bounds - data.shape[1] * np.log(self.noise_scale_))
 
     def _check_numbers(self, n_components: int) -> None:
-        if not self.tol > 0 or not self.max_iter >= 1:
-            raise ValueError(f"tol={self.tol!r}, max_iter={self.max_iter!r}: both must be positive.")
+        positive_number("tol", self.tol)
+        whole_number("max_iter", self.max_iter, 1)
         least = 2 * n_components
-        if not isinstance(self.draws, Draws) and (self.draws < least or self.draws % 2):
+        if not isinstance(self.draws, Draws) and (whole_number("draws", self.draws, 1) < least or self.draws % 2):
             raise ValueError(f"draws={self.draws}: an even number of at least {least} is needed.")
         if self.method is not None and not isinstance(self.method, Method):
-            raise ValueError(f"method={self.method!r}: use quenched.Joint(...) or quenched.Alternating(...).")
+            raise ValueError(f"method={shown(self.method)}: use quenched.Joint(...) or quenched.Alternating(...).")
 
     def _judge(self) -> None:
         if self.fit_.status is Status.NOT_FINITE:

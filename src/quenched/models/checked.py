@@ -4,26 +4,69 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from quenched.numbers import real_array
+from quenched.text import shown
+
+_MOST = 1e15  # samples that one may count for
+
+
+def validated(estimator: BaseEstimator, X: Any, *rest: Any, **options: Any) -> Any:
+    """What scikit-learn makes of rows (and targets); whatever goes wrong there names them."""
+    try:
+        return validate_data(estimator, X, *rest, **options)
+    except Exception as error:  # of whatever it is, when it is made an array
+        names = "X, y" if rest else "X"
+        if isinstance(error, (ValueError, TypeError)) and ("X" in str(error) or "y" in str(error).split()):
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{names}: {error}") from error
+
+
+def latent_rows(X: Any, n_components: int) -> np.ndarray:
+    """Latent variables (n, n_components)."""
+    rows = real_array("X", X)
+    if rows.ndim != 2 or rows.shape[1] != n_components:
+        raise ValueError(f"X has shape {rows.shape}; give (n_samples, {n_components}), a column for each component.")
+    return rows
+
+
+def seed_of(random_state: Any) -> int:
+    """A seed by what scikit-learn calls a random state: a whole number, a generator, or None for another every time."""
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except Exception as error:
+        raise ValueError(
+            f"random_state={shown(random_state)}: give a whole number from 0 to 2**32 - 1, a RandomState or None."
+        ) from error
 
 
 def checked_features(estimator: BaseEstimator, X: Any) -> Any:
     """New rows, dense or CSR, with the columns of the training rows."""
-    return validate_data(estimator, X, accept_sparse="csr", dtype=np.float64, reset=False)
+    return validated(estimator, X, accept_sparse="csr", dtype=np.float64, reset=False)
 
 
 def checked_training(
     estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, *, numeric: bool
 ) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Training rows, dense or CSR, their targets, and how often each counts; rows that count zero times are left out."""
-    X, y = validate_data(
-        estimator, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=numeric, ensure_min_samples=2
-    )
+    X, y = validated(estimator, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=numeric, ensure_min_samples=2)
     y = np.asarray(y, dtype=np.float64) if numeric else y
     if sample_weight is None:
         return X, y, None
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    try:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    except Exception as error:  # of whatever it is, when it is made an array
+        if isinstance(error, (ValueError, TypeError)) and "ample" in str(error):
+            raise
+        raise ValueError(f"sample_weight={shown(sample_weight)}: {error}") from error
+    if weights.max() > _MOST:
+        raise ValueError(
+            f"sample_weight: {weights.max():.3g} is too large; weights count samples: {_MOST:g} at the most."
+        )
     counted = weights > 0
     if counted.sum() < 2:
         raise ValueError(f"sample_weight: {counted.sum()} samples have a positive weight; give at least two.")

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from quenched.fitting import quiet_blas
-from quenched.models.checked import checked_features
+from quenched.models.checked import checked_features, seed_of
 from quenched.models.linear_predictors import Likelihood, LinearProblem, Path, lay_out, raise_bound
 from quenched.models.predictor_posterior import PredictorPosterior
-from quenched.numbers import positive_number, whole_number
+from quenched.numbers import positive_number, whole_number, yes_or_no
 from quenched.result import Fit
 
 _QUICK, _EXACT, _ENOUGH = 2e6, 1e-9, 0.2  # multiplications of a round; norms of the gradient where it ends
@@ -60,11 +59,12 @@ class LinearEstimator(BaseEstimator, ABC):
 
     def _begin(self) -> None:
         """Check the numbers that were given to the constructor."""
+        yes_or_no("fit_intercept", self.fit_intercept)  # pyright: ignore
         if hasattr(self, "max_iter"):
             whole_number("max_iter", self.max_iter, 1)  # pyright: ignore
             if self.tol is not None:  # pyright: ignore
                 positive_number("tol", self.tol)  # pyright: ignore
-        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))  # pyright: ignore
+        self._seed = seed_of(self.random_state)  # pyright: ignore
 
     def _tolerance(self, problem: LinearProblem, further: int = 0) -> float:
         """As asked; or by what a round costs, in multiplications; `further` are exponentials, which cost as twenty."""

@@ -13,6 +13,7 @@ from quenched.models.checked import checked_training
 from quenched.models.linear_estimator import LARGE, LinearEstimator, work_of
 from quenched.models.linear_predictors import View, check_precision, decompose, solve_linear
 from quenched.models.predictor_posterior import PredictorPosterior, dense
+from quenched.numbers import yes_or_no
 from quenched.result import Fit
 
 _INTERCEPT_SDS = 10.0  # standard deviations of y: the height of the flat prior of the intercept
@@ -113,7 +114,7 @@ class LinearRegression(RegressorMixin, LinearEstimator):
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predictive means; with `return_std` also the standard deviations of new targets, noise included."""
-        rows = self._rows(X)
+        rows, return_std = self._rows(X), yes_or_no("return_std", return_std)
         if not return_std:
             return self._posterior.means(rows)[:, 0]
         means, variances = self._posterior.predictors(rows)

@@ -22,12 +22,14 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import erfcx, log_ndtr, logsumexp
 
 from quenched.models.linear_predictors import check_rounds, checked_features, checked_vector
+from quenched.numbers import positive_number, whole_number
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
 
 # Stands for the gap of a class to itself: Φ is one there for every u that has weight.
 OWN_CLASS = 1e3
+_MOST_CLASSES = 10**6
 _NODES = 20  # of the Gauss-Hermite rule: nine digits
 # For a kernel of unit root mean square: τ and υ of the Gamma prior of the precisions; the first value of every one, on which
 # the answer depends (a strong start shrinks the first weights, and samples leave before the fit has begun); and the value
@@ -119,6 +121,7 @@ def fit_multiclass_rvm(
     """
     matrix, classes, n_classes = _checked_data(kernel, labels, n_classes)
     check_rounds(max_rounds, tolerance)
+    tolerance = positive_number("tolerance", tolerance)
     often = _checked_weights(sample_weight, len(matrix))
     size = np.sqrt(np.average(np.mean(matrix**2, axis=1), weights=often))
     scaled = matrix / size
@@ -254,8 +257,9 @@ def _checked_data(kernel: ArrayLike, labels: ArrayLike, n_classes: int | None) -
     classes = values.astype(np.intp)
     if np.all(classes == classes[0]):
         raise ValueError(f"labels are all {classes[0]}; give samples of two classes or more")
-    if n_classes is None:
-        n_classes = int(np.max(classes)) + 1
+    n_classes = (
+        int(np.max(classes)) + 1 if n_classes is None else whole_number("n_classes", n_classes, 2, _MOST_CLASSES)
+    )
     if n_classes <= np.max(classes):
         raise ValueError(f"n_classes is {n_classes} but labels has {np.max(classes)}; give a larger n_classes")
     return matrix, classes, n_classes

@@ -14,6 +14,8 @@ from jax.scipy.special import gammaln
 from scipy.special import k1
 
 from quenched.arrays import Array
+from quenched.numbers import finite_number, positive_number, real_array
+from quenched.text import shown
 
 Noise = Callable[[Array], Array]
 _TIP = 0.01  # scales: how far the tip of the Laplace density is rounded
@@ -21,27 +23,34 @@ _LOG_LAPLACE_INTEGRAL = float(np.log(2.0 * _TIP * k1(_TIP)))
 _NEAR_ZERO = 1e-3  # scales: the pull of a residual is taken no closer to zero than this
 
 
+def _residual(given: Any) -> Array:
+    """An array of JAX as it is, anything else read."""
+    return given if isinstance(given, jax.Array) else real_array("residual", given)
+
+
 def cauchy(residual: Array) -> Array:
     """−log π(1 + r²): the noise of the paper (Sec. 3.5). A residual of many scales hardly pulls."""
+    residual = _residual(residual)
     return -jnp.log1p(residual**2) - np.log(np.pi)
 
 
 def gaussian(residual: Array) -> Array:
     """−½ r² − ½ log 2π: ordinary PPCA."""
-    return -0.5 * residual**2 - 0.5 * np.log(2.0 * np.pi)
+    return -0.5 * _residual(residual) ** 2 - 0.5 * np.log(2.0 * np.pi)
 
 
 def laplace(residual: Array) -> Array:
     """Laplace's −|r| − log 2, its tip rounded over a hundredth of the scale so that a gradient can vanish there."""
-    return -jnp.sqrt(residual**2 + _TIP**2) - _LOG_LAPLACE_INTEGRAL
+    return -jnp.sqrt(_residual(residual) ** 2 + _TIP**2) - _LOG_LAPLACE_INTEGRAL
+
+
+def student_t(degrees: float = 4.0) -> Noise:
+    """Student's t with these degrees of freedom: Cauchy at one, nearly Gaussian above thirty."""
+    return _student_t(finite_number("degrees", positive_number("degrees", degrees)))
 
 
 @lru_cache(maxsize=32)  # the same degrees give the same function, which is then compiled once
-def student_t(degrees: float = 4.0) -> Noise:
-    """Student's t with these degrees of freedom: Cauchy at one, nearly Gaussian above thirty."""
-    if not degrees > 0:
-        raise ValueError(f"degrees={degrees!r}: degrees of freedom must be positive.")
-
+def _student_t(degrees: float) -> Noise:
     def log_density(residual: Array) -> Array:
         constant = gammaln(0.5 * (degrees + 1.0)) - gammaln(0.5 * degrees) - 0.5 * jnp.log(degrees * jnp.pi)
         return constant - 0.5 * (degrees + 1.0) * jnp.log1p(residual**2 / degrees)
@@ -67,14 +76,16 @@ def read_noise(noise: Any) -> Noise:
     """
     if isinstance(noise, str):
         if noise not in noises:
-            raise ValueError(f"noise={noise!r} is not known; use {', '.join(map(repr, noises))} or a JAX function.")
+            raise ValueError(
+                f"noise={shown(noise)} is not known; use {', '.join(map(repr, noises))} or a JAX function."
+            )
         return noises[noise]
     if not callable(noise):
-        raise ValueError(f"noise={noise!r}: give a name or a JAX function of the residual.")
+        raise ValueError(f"noise={shown(noise)}: give a name or a JAX function of the residual.")
     tried = np.array([[-30.0, -1.0, 0.0], [0.5, 2.0, 40.0]])
     try:
         values = np.asarray(noise(jnp.asarray(tried)), dtype=float)
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # of the user's own, whatever it is
         raise ValueError(f"noise: the function failed on an array of residuals: {error}") from error
     if values.shape != tried.shape or not np.isfinite(values).all():
         raise ValueError(

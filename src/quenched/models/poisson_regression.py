@@ -15,6 +15,7 @@ from quenched.models.linear_predictors import (
     check_precision,
 )
 from quenched.models.predictor_posterior import posterior_of
+from quenched.numbers import yes_or_no
 from quenched.result import Fit
 
 
@@ -103,7 +104,7 @@ class PoissonRegression(RegressorMixin, LinearEstimator):
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predictive mean counts, which integrate over the posterior; with `return_std` also their standard deviations."""
-        rows = self._rows(X)
+        rows, return_std = self._rows(X), yes_or_no("return_std", return_std)
         means, variances = self._posterior.predictors(rows)
         mean, variance = means[:, 0], variances[:, 0, 0]
         rate = np.exp(mean + variance / 2)
@@ -112,7 +113,12 @@ class PoissonRegression(RegressorMixin, LinearEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the Poisson deviance that is explained, D²: one at best, zero for the mean of y."""
-        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
+        try:
+            return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
+        except Exception as error:  # of whatever it is, when it is made an array
+            if isinstance(error, (ValueError, TypeError)):
+                raise
+            raise ValueError(f"y, sample_weight: {error}") from error
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -4,10 +4,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from quenched.models.checked import latent_rows, validated
 from quenched.models.closed_form_ppca import PPCASolution, fit_ppca
 from quenched.models.predictor_posterior import dense
+from quenched.numbers import whole_number
 
 
 class PPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -69,7 +71,7 @@ class PPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def inverse_transform(self, X: Any) -> np.ndarray:
         """W x + μ for latent variables x."""
         check_is_fitted(self)
-        return np.asarray(X) @ self.components_ + self.mean_
+        return latent_rows(X, len(self.components_)) @ self.components_ + self.mean_
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Log likelihood of each row, in nats; exact."""
@@ -99,9 +101,7 @@ class PPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 def checked_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarray:
     """Rows as scikit-learn wants them checked, sparse ones written out; with `reset`, their columns bind later rows."""
     least = 2 if reset else 1
-    return dense(
-        validate_data(estimator, X, accept_sparse="csr", dtype=np.float64, reset=reset, ensure_min_samples=least)
-    )
+    return dense(validated(estimator, X, accept_sparse="csr", dtype=np.float64, reset=reset, ensure_min_samples=least))
 
 
 def checked_components(n_components: Any, n_samples: int, n_features: int) -> int:
@@ -112,12 +112,11 @@ def checked_components(n_components: Any, n_samples: int, n_features: int) -> in
     ValueError
         Otherwise, with the largest number that would do.
     """
-    if isinstance(n_components, bool) or not isinstance(n_components, (int, np.integer)) or n_components < 1:
-        raise ValueError(f"n_components={n_components!r}: a whole number of at least 1 is needed.")
+    n_components = whole_number("n_components", n_components, 1)
     most = min(n_features - 1, n_samples - 2)
     if n_components > most:
         raise ValueError(
-            f"n_components={n_components}: data with n_samples={n_samples} and n_features={n_features} determine at most "
+            f"n_components={n_components}: rows X with n_samples={n_samples} and n_features={n_features} determine at most "
             f"{max(most, 0)}, or nothing is left for the noise."
         )
-    return int(n_components)
+    return n_components

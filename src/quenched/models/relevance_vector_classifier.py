@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from quenched.models.checked import checked_classes, checked_features, checked_training
 from quenched.models.multiclass_rvm import MulticlassRVM, fit_multiclass_rvm
 from quenched.models.predictor_posterior import dense
-from quenched.numbers import positive_number, whole_number
+from quenched.numbers import finite_number, positive_number, whole_number
+from quenched.text import shown
 
 
 class RelevanceVectorClassifier(ClassifierMixin, BaseEstimator):
@@ -82,6 +83,10 @@ class RelevanceVectorClassifier(ClassifierMixin, BaseEstimator):
         """
         whole_number("max_iter", self.max_iter, 1)
         positive_number("tol", self.tol)
+        finite_number("coef0", self.coef0)
+        whole_number("degree", self.degree, 0)
+        if not (callable(self.kernel) or isinstance(self.kernel, str)):
+            raise ValueError(f"kernel={shown(self.kernel)}: give the name of a kernel, or a function of two samples.")
         X, labels, weights = checked_training(self, X, y, sample_weight, numeric=False)
         self.classes_, places = checked_classes(labels)
         if self.kernel == "precomputed":
@@ -142,9 +147,9 @@ class RelevanceVectorClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(pairwise_kernels(rows, centres, metric=self.kernel, filter_params=True, **named))
 
     def _read_gamma(self, X: Any, weights: np.ndarray | None) -> float:
-        if self.gamma == "auto":
+        if isinstance(self.gamma, str) and self.gamma == "auto":
             return 1.0 / X.shape[1]
-        if self.gamma == "scale":
+        if isinstance(self.gamma, str) and self.gamma == "scale":
             entries = dense(X)
             level = np.average(np.mean(entries, axis=1), weights=weights)
             variance = float(np.average(np.mean((entries - level) ** 2, axis=1), weights=weights))
@@ -154,5 +159,5 @@ class RelevanceVectorClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         return tags

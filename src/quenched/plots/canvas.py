@@ -4,7 +4,11 @@ Figures are made from `matplotlib.figure.Figure` directly: they belong to no win
 those of Okabe and Ito, told apart with every kind of colour vision; lines differ in dash as well.
 """
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from quenched.files import read_path_to_write, write_whole
+from quenched.text import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +33,33 @@ def new_figure(width: float, height: float) -> "Figure":
     except ImportError as error:
         raise ImportError('Plots need matplotlib: pip install "quenched[plots]".') from error
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def read_figure_path(path: Any) -> Path | None:
+    """Where to write a figure, if anywhere: looked at before it is drawn. The ending says the format.
+
+    Raises
+    ------
+    ValueError
+        For endings that are no format, and where no file can be made.
+    """
+    if path is None:
+        return None
+    new_figure(1.0, 1.0)  # says what to install
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    path = read_path_to_write("path", path)
+    kind = path.suffix.lstrip(".").lower() or "png"
+    if kind not in FigureCanvasBase.get_supported_filetypes():
+        raise ValueError(f"path={shown(str(path))}: no figure is written as {kind!r}; end it in .png, .svg or .pdf.")
+    return path if path.suffix else path.with_name(f"{path.name}.png")
+
+
+def write_figure(figure: "Figure", path: Path | None, dpi: int) -> None:
+    """Write a figure to a path that was read, whole or not at all."""
+    if path is not None:
+        kind = path.suffix.lstrip(".").lower()
+        write_whole(path, lambda file: figure.savefig(file, format=kind, dpi=dpi))
 
 
 def dress(axes: "Axes", *, title: str = "", xlabel: str = "", ylabel: str = "") -> None:

@@ -8,9 +8,11 @@ import jax
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from quenched.plots.canvas import BLUE, GREY, ORANGE, PLAIN, SMALL, dress, new_figure
+from quenched.numbers import finite_number, real_array
+from quenched.plots.canvas import BLUE, GREY, ORANGE, PLAIN, SMALL, dress, new_figure, read_figure_path, write_figure
 from quenched.plots.panels import draw_density
 from quenched.result import Fit
+from quenched.text import harmless, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,8 +44,10 @@ def plot_corner(
     ValueError
         For more than 16 columns, which nobody could read, or columns of unequal length.
     """
-    columns = _columns_of(samples) if isinstance(samples, Fit) else {k: np.asarray(v) for k, v in samples.items()}
+    path = read_figure_path(path)
+    columns = _columns_of(samples) if isinstance(samples, Fit) else _columns_given(samples)
     _check(columns)
+    truths = _read_truths(truths)
     n = len(columns)
     side = max(1.0, min(1.9, 11.0 / n))
     figure = new_figure(side * n + 0.8, side * n + 0.5)
@@ -60,12 +64,10 @@ def plot_corner(
                 draw_density(axes, values)
             else:
                 _draw_pair(axes, across, values, ranges[j], ranges[i])
-            _mark(axes, (truths or {}).get(other), None if i == j else (truths or {}).get(label))
+            _mark(axes, truths.get(other), None if i == j else truths.get(label))
             axes.set_xlim(*ranges[j])
             _label(axes, other if i == n - 1 else "", label if j == 0 and i else "")
-    if path is not None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=110)
+    write_figure(figure, path, dpi=110)
     return figure
 
 
@@ -77,12 +79,29 @@ def _columns_of(fit: Fit) -> dict[str, np.ndarray]:
     return columns
 
 
+def _columns_given(samples: Any) -> dict[str, np.ndarray]:
+    if not isinstance(samples, Mapping) and not hasattr(samples, "columns"):
+        raise ValueError(f"samples={shown(samples)}: give a fit, or a mapping of names to arrays.")
+    return {harmless(str(name)): real_array(f"samples: {name!r}", samples[name]) for name in samples}
+
+
+def _read_truths(truths: Any) -> dict[str, float]:
+    if truths is not None and not isinstance(truths, Mapping):
+        raise ValueError(f"truths={shown(truths)}: give a mapping of names to numbers.")
+    given = (truths or {}).items()
+    return {
+        harmless(str(name)): finite_number(f"truths: {name!r}", value) for name, value in given if value is not None
+    }
+
+
 def _check(columns: dict[str, np.ndarray]) -> None:
     if not columns or len(columns) > _MOST:
         raise ValueError(f"samples: {len(columns)} columns; a corner plot can show 1 to {_MOST}: choose some.")
     shapes = {name: values.shape for name, values in columns.items()}
     if len(set(shapes.values())) > 1 or any(len(shape) != 1 for shape in shapes.values()):
         raise ValueError(f"samples: every column must be one array of the same length; got {shapes}.")
+    if not all(shape[0] for shape in shapes.values()):
+        raise ValueError("samples: there are none; give at least one number of each column.")
 
 
 def _range(values: np.ndarray) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quenched.plots.canvas import new_figure
+from quenched.plots.canvas import new_figure, read_figure_path, write_figure
 from quenched.plots.marginals import marginals_size, plot_marginals
 from quenched.plots.monitor import monitor_height, plot_monitor
 from quenched.result import Fit
@@ -24,13 +24,12 @@ def plot_fit(fit: Fit, path: str | Path | None = None) -> "Figure":
     path
         File to write as well; its ending says the format (`.png`, `.svg`, `.pdf`).
     """
+    path = read_figure_path(path)
     width, below_height = marginals_size(fit)
     above_height = monitor_height(fit)
     figure = new_figure(max(width, _LEAST_WIDTH), above_height + below_height)
     above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=[above_height, below_height]).ravel()
     plot_monitor(fit, above.subplots())
     plot_marginals(fit, below)
-    if path is not None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=160)
+    write_figure(figure, path, dpi=160)
     return figure

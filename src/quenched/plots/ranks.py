@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quenched.plots.canvas import BLUE, GREY, ORANGE, dress, new_figure
+from quenched.plots.canvas import BLUE, GREY, ORANGE, dress, new_figure, read_figure_path, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +26,7 @@ def plot_ranks(calibration: "Calibration", path: str | Path | None = None) -> "F
     path
         File to write as well; its ending says the format (`.png`, `.svg`, `.pdf`).
     """
+    path = read_figure_path(path)
     order = np.argsort([-finding.departure for finding in calibration.findings], kind="stable")[:_MOST]
     shown = np.sort(order)
     figure = new_figure(7.2, 1.7 * len(shown) + 0.6)
@@ -38,9 +39,7 @@ def plot_ranks(calibration: "Calibration", path: str | Path | None = None) -> "F
         dress(right)
     left.set_xlabel("rank of the true value", fontsize=8.5, color=GREY)
     right.set_xlabel("distribution of the ranks less the uniform", fontsize=8.5, color=GREY)
-    if path is not None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=160)
+    write_figure(figure, path, dpi=160)
     return figure
 
 

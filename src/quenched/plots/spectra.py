@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from quenched.plots.canvas import BLUE, GREY, INK, ORANGE, PLAIN, SMALL, dress, new_figure
+from quenched.plots.canvas import (
+    BLUE,
+    GREY,
+    INK,
+    ORANGE,
+    PLAIN,
+    SMALL,
+    dress,
+    new_figure,
+    read_figure_path,
+    write_figure,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +55,7 @@ def plot_spectra(panels: Sequence[Panel], unit: str = "cm/s", path: str | Path |
     path
         File to write as well; its ending says the format.
     """
-    shown = panels[:_MOST]
+    path, shown = read_figure_path(path), panels[:_MOST]
     columns = min(_COLUMNS, len(shown))
     rows = -(-len(shown) // columns)
     figure = new_figure(2.25 * columns + 0.6, 1.95 * rows + 0.7)
@@ -59,9 +70,7 @@ def plot_spectra(panels: Sequence[Panel], unit: str = "cm/s", path: str | Path |
     figure.supxlabel(f"frequency (Hz){left_out}", fontsize=SMALL + 0.5, color=GREY)
     handles, labels = grid[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False, fontsize=SMALL, labelcolor=GREY)
-    if path is not None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=110)
+    write_figure(figure, path, dpi=110)
     return figure
 
 

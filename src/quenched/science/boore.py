@@ -15,10 +15,13 @@ in logarithms, so it can be differentiated by anything and neither M0 nor C leav
 
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.numbers import finite_number, positive_number, real_array
+from quenched.text import shown
 
 RADIATION = 0.55  # R_θφ, averaged over the sphere
 PARTITION = 2.0**-0.5  # V, into one of two equal horizontal components
@@ -105,11 +108,47 @@ def fourier_amplitude(
     medium
         Density, shear velocity and free-surface factor.
     """
-    points = terms(jnp.asarray(magnitude), jnp.asarray(distance), jnp.asarray(frequency), medium)
-    return jnp.exp(log_amplitude(points, jnp.asarray(stress_drop), spreading, quality, kappa0))
+    at = _read("magnitude", magnitude), _read("distance", distance, 0.0), _read("frequency", frequency, 0.0)
+    source = _read("stress_drop", stress_drop, 0.0)
+    path = _read("spreading", spreading), _read("quality", quality, 0.0), _read("kappa0", kappa0)
+    _insist_broadcast(*at, source, *path)
+    return jnp.exp(log_amplitude(terms(*at, read_medium(medium)), source, *path))
 
 
 def corner_frequency(magnitude: Any, stress_drop: Any, velocity: float = 3.5) -> Array:
     """Brune's corner frequency fc (Hz) of a moment magnitude and a stress drop (bar)."""
-    log_moment = np.log(10.0) * (1.5 * jnp.asarray(magnitude) + 16.05)
-    return jnp.exp(jnp.log(CORNER * velocity) + (jnp.log(jnp.asarray(stress_drop)) - log_moment) / 3.0)
+    velocity = finite_number("velocity", positive_number("velocity", velocity))
+    magnitude, stress_drop = _read("magnitude", magnitude), _read("stress_drop", stress_drop, 0.0)
+    _insist_broadcast(magnitude, stress_drop)
+    log_moment = np.log(10.0) * (1.5 * magnitude + 16.05)
+    return jnp.exp(jnp.log(CORNER * velocity) + (jnp.log(stress_drop) - log_moment) / 3.0)
+
+
+def read_medium(medium: Any) -> Medium:
+    """Three positive numbers."""
+    try:
+        given = Medium(*medium)
+    except Exception as error:  # of whatever it is, when it is looked through
+        raise ValueError(f"medium={shown(medium)}: give Medium(density, velocity, free_surface).") from error
+    return Medium(
+        *(finite_number(f"medium: {n}", positive_number(f"medium: {n}", v)) for n, v in given._asdict().items())
+    )
+
+
+def _read(name: str, value: Any, above: float | None = None) -> Array:
+    """Real numbers, all above this; what JAX is tracing is taken as it is."""
+    if isinstance(value, jax.Array):
+        return value
+    array = real_array(name, value)
+    if above is not None and not (array > above).all():
+        first = array[~(array > above)].flat[0]
+        raise ValueError(f"{name}: {first:g} is not possible; it must be greater than {above:g}.")
+    return jnp.asarray(array)
+
+
+def _insist_broadcast(*inputs: Array) -> None:
+    shapes = [np.shape(one) for one in inputs]
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError as error:
+        raise ValueError(f"magnitude, stress_drop and the others: shapes {shapes} do not broadcast.") from error

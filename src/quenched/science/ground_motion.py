@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from quenched.fitting import fit as fit_frozen_draws
+from quenched.numbers import probability as read_probability
 from quenched.result import Fit
 from quenched.science import findings, inversion, prediction
-from quenched.science.boore import Medium
+from quenched.science.boore import Medium, read_medium
 from quenched.science.prediction import Prediction
 from quenched.science.spectra import UNITS, Spectra, read_spectra
 from quenched.storage import load, save
+from quenched.text import shown
 
 _SAMPLES = 4096  # for tables and figures
 
@@ -112,8 +114,7 @@ class GroundMotion:
         n, seed
             Samples of the posterior.
         """
-        if not 0.0 < probability < 1.0:
-            raise ValueError(f"probability={probability!r}: a number between 0 and 1 is needed.")
+        probability = read_probability("probability", probability)
         samples = self.sample(n, seed)
         points, event = self._prepare(read_spectra(table, self._unit_name(), observed=False))
         return prediction.predict(samples, points, event, probability, UNITS[self.unit])
@@ -192,7 +193,7 @@ class GroundMotion:
             For a file that holds something else.
         """
         fitted = load(path)
-        own = fitted.settings.pop("ground_motion", None)
+        own = fitted.settings.pop("ground_motion", None) if isinstance(fitted, Fit) else None
         if own is None:
             raise ValueError(f"path={str(path)!r}: holds a fit, but not of GroundMotion; read it with quenched.load.")
         bounds = None if own["bounds"] is None else {name: tuple(pair) for name, pair in own["bounds"].items()}
@@ -208,16 +209,12 @@ class GroundMotion:
         return self.fit_
 
     def _unit_name(self) -> str:
-        if self.unit not in UNITS:
-            raise ValueError(f"unit={self.unit!r} is not known; use {', '.join(map(repr, UNITS))}.")
+        if not isinstance(self.unit, str) or self.unit not in UNITS:
+            raise ValueError(f"unit={shown(self.unit)} is not known; use {', '.join(map(repr, UNITS))}.")
         return self.unit
 
     def _medium(self) -> Medium:
-        medium = Medium(*self.medium)
-        for name, value in medium._asdict().items():
-            if not 0.0 < float(value) < np.inf:
-                raise ValueError(f"medium: {name} = {value!r}; a positive number is needed.")
-        return medium
+        return read_medium(self.medium)
 
     def _prepare(self, spectra: Spectra):
         unknown = sorted(set(spectra.event.tolist()) - set(self.events_))

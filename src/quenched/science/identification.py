@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from quenched.draws import Purpose, make, stream
+from quenched.numbers import finite_number, real_array
 from quenched.posterior import to_natural
 from quenched.result import Fit
 from quenched.transforms import Interval
@@ -40,7 +41,12 @@ def identify(samples: np.ndarray, lower: float, upper: float) -> Judgement:
     lower, upper
         Its bounds.
     """
-    share = np.sort((np.asarray(samples, dtype=np.float64) - lower) / (upper - lower))
+    samples, lower, upper = real_array("samples", samples), finite_number("lower", lower), finite_number("upper", upper)
+    if samples.ndim != 1 or not samples.size:
+        raise ValueError(f"samples has shape {samples.shape}; give (n,), not empty.")
+    if not lower < upper:
+        raise ValueError(f"lower={lower}, upper={upper}: the lower bound must be below the upper.")
+    share = np.sort((samples - lower) / (upper - lower))
     n = len(share)
     difference = np.max(np.abs(share - (np.arange(n) + 0.5) / n))
     if difference < _SAME:

@@ -16,6 +16,7 @@ import numpy as np
 from quenched.arrays import Array
 from quenched.science import boore
 from quenched.science.spectra import Spectra
+from quenched.text import shown
 from quenched.transforms import Transform, interval
 
 PARAMETERS = {  # name: symbol, unit, bounds of the literature, where the search begins
@@ -46,15 +47,17 @@ def read_bounds(given: Mapping[str, Any] | None) -> Bounds:
         For an unknown name, or bounds that are not positive and increasing.
     """
     bounds = {name: default for name, (_, _, default, _) in PARAMETERS.items()}
+    if given is not None and not isinstance(given, Mapping):
+        raise ValueError(f"bounds={shown(given)}: give a mapping such as {{'quality': (20, 3000)}}.")
     for name, pair in (given or {}).items():
         if name not in bounds:
-            raise ValueError(f"bounds: there is no parameter {name!r}; there are {', '.join(bounds)}.")
+            raise ValueError(f"bounds: there is no parameter {shown(name)}; there are {', '.join(bounds)}.")
         try:
             lower, upper = (float(end) for end in pair)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"bounds: {name} = {pair!r}; give (lower, upper).") from error
+        except Exception as error:  # of whatever it is, when it is looked through
+            raise ValueError(f"bounds: {name} = {shown(pair)}; give (lower, upper).") from error
         if not 0.0 < lower < upper < math.inf:
-            raise ValueError(f"bounds: {name} = {pair!r}; 0 < lower < upper is needed, both finite.")
+            raise ValueError(f"bounds: {name} = {shown(pair)}; 0 < lower < upper is needed, both finite.")
         bounds[name] = (lower, upper)
     return bounds
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from quenched.science.inversion import PARAMETERS
 from quenched.science.spectra import UNITS, Spectra
+from quenched.text import shown
 
 if TYPE_CHECKING:
     from quenched.plots import Panel
@@ -43,7 +44,9 @@ def corner_columns(model: "GroundMotion", names: list[str] | None, n: int) -> di
             known[name] = (symbol + (f" ({unit})" if unit else ""), samples[name])
     for index, event in enumerate(model.events_):
         known[event] = (f"Δσ (bar)\n{event[shared:]}", samples["stress_drop"][:, index])
+    if names is not None and (not isinstance(names, (list, tuple)) or not names):
+        raise ValueError(f"names={shown(names)}: give a list of parameters and events; there are {', '.join(known)}.")
     for name in names or ():
-        if name not in known:
-            raise ValueError(f"names: {name!r} is neither a parameter nor an event; there are {', '.join(known)}.")
+        if not isinstance(name, str) or name not in known:
+            raise ValueError(f"names: {shown(name)} is neither a parameter nor an event; there are {', '.join(known)}.")
     return dict(known[name] for name in (known if names is None else names))

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from quenched.numbers import plain_array, yes_or_no
 from quenched.science.boore import GRAVITY
+from quenched.text import harmless, shown
 
 UNITS = {"cm/s": 1.0, "m/s": 100.0, "g s": GRAVITY}  # of acceleration times time, in cm/s
 
@@ -54,8 +56,11 @@ def read_spectra(table: Any, unit: str = "cm/s", *, observed: bool = True) -> Sp
     """
     if isinstance(table, Spectra):
         return table
+    if not isinstance(unit, str) or unit not in UNITS:
+        raise ValueError(f"unit={shown(unit)} is not known; use {', '.join(map(repr, UNITS))}.")
+    observed = yes_or_no("observed", observed)
     columns = _columns(table, observed)
-    event = np.asarray([_text(name) for name in np.asarray(columns["event"]).ravel()], dtype=str)
+    event = np.asarray([_text(name) for name in plain_array("table: event", columns["event"]).ravel()], dtype=str)
     numbers = {name: _positive(name, columns[name], len(event)) for name in columns if name != "event"}
     if not len(event):
         raise ValueError("table: has no rows; there is nothing to fit or predict.")
@@ -74,7 +79,8 @@ def _columns(table: Any, observed: bool) -> dict[str, Any]:
                 f"table: {len(table)} arrays were given; give (event, Mw, R, f{', amplitude' if observed else ''})."
             )
         return dict(zip(wanted, table, strict=False))
-    if not (isinstance(table, Mapping) or (hasattr(table, "keys") and hasattr(table, "__getitem__"))):
+    like_a_table = hasattr(table, "keys") and hasattr(table, "__getitem__")
+    if isinstance(table, type) or not (isinstance(table, Mapping) or like_a_table):
         raise ValueError(
             f"table: a {type(table).__name__} is not a table; give a DataFrame, a dict of columns, or arrays "
             "(event, Mw, R, f, amplitude)."
@@ -98,7 +104,7 @@ def _find(name: str, present: list[str]) -> str:
 def _positive(name: str, column: Any, n: int) -> np.ndarray:
     try:
         values = np.asarray(column, dtype=np.float64).ravel()
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # of whatever it is, when it is made an array
         raise ValueError(f"table: the {name} is not a column of numbers: {error}.") from error
     if len(values) != n:
         raise ValueError(f"table: {name} has {len(values)} rows, but event has {n}.")
@@ -121,6 +127,7 @@ def _one_magnitude_each(spectra: Spectra) -> None:
 
 
 def _text(name: Any) -> str:
-    if name is None or (isinstance(name, float) and np.isnan(name)):
+    # Of NumPy and of pandas: NaN of any length, NaT, NA.
+    if name is None or (not isinstance(name, str) and str(name) in ("nan", "NaT", "<NA>")):
         raise ValueError("table: event has missing names; every row needs one.")
-    return str(name)
+    return harmless(str(name))

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from quenched.files import read_path
+
 _TEXT = ("dataset", "event", "origin_utc", "station", "sensor", "mag_type")  # even where they look like numbers
 
 
@@ -19,19 +21,22 @@ def read_spectra_csv(path: str | Path) -> dict[str, np.ndarray]:
     ValueError
         For a file that is missing, empty, or not a table.
     """
+    path = read_path("path", path)
+    if path.exists() and not path.is_file():
+        raise ValueError(f"path={str(path)!r}: cannot be read as a CSV file: it is a folder, a pipe or a device.")
     try:
-        with Path(path).open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path} cannot be read as a CSV file: {error}.") from error
+        raise ValueError(f"path={str(path)!r}: cannot be read as a CSV file: {error}.") from error
     if not rows:
-        raise ValueError(f"{path} has no rows below its heading.")
+        raise ValueError(f"path={str(path)!r}: has no rows below its heading.")
     names = [name for name in rows[0] if name is not None]
     for number, row in enumerate(rows, start=1):
         if None in row or any(row[name] is None for name in names):
-            raise ValueError(f"{path}: row {number} does not have the {len(names)} cells of the heading.")
+            raise ValueError(f"path={str(path)!r}: row {number} does not have the {len(names)} cells of the heading.")
     if "usable" in names:
-        rows = [row for row in rows if float(row["usable"]) == 1.0]
+        rows = [row for row in rows if row["usable"].strip() in ("1", "1.0")]
     return {name: _column(name, [row[name] for row in rows]) for name in names}
 
 

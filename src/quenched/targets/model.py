@@ -7,9 +7,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.numbers import read_arrays
+from quenched.numbers import plain_array, read_arrays
 from quenched.targets.mistaken import refuse_models_of_others
 from quenched.targets.target import Target, log_density
+from quenched.text import shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,7 @@ def read_target(function: Any) -> Target:
         return function
     if not callable(function):
         raise ValueError(
-            f"log_density={function!r} is not callable; give a function of the parameters, or a target such as "
+            f"log_density={shown(function)} is not callable; give a function of the parameters, or a target such as "
             "quenched.regression(f, X, y)."
         )
     return log_density(function)
@@ -84,7 +85,7 @@ def read_model(log_density: Any, start: Any, *, transforms: Any = None, data: An
     if transforms is not None and model.target.on_real_line:
         raise ValueError("transforms: the model brings its own; leave them out.")
     if model.target.on_real_line and isinstance(start, dict) and set(start) != set(model.start):
-        wrong = sorted(set(start) ^ set(model.start))[0]
+        wrong = sorted(map(str, set(start) ^ set(model.start)))[0]
         raise ValueError(f"start: the model has {', '.join(sorted(model.start))}; {wrong} does not match.")
     model = replace(model, **{name: value for name, value in given.items() if value is not None})
     hyper = jax.tree.map(_as_float, read_arrays("hyper", model.hyper))
@@ -93,5 +94,5 @@ def read_model(log_density: Any, start: Any, *, transforms: Any = None, data: An
 
 def _as_float(leaf: Any) -> Any:
     """Whole numbers as real ones; what is no number is refused later."""
-    array = np.asarray(leaf)
+    array = plain_array("hyper", leaf)
     return array.astype(np.float64) if array.dtype.kind in "iu" else leaf

@@ -13,9 +13,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from quenched.numbers import read_arrays
+from quenched.numbers import finite_number, given_function, positive_number, read_arrays, real_array, yes_or_no
 from quenched.targets.explaining import explained
 from quenched.targets.form import DensePrior, EntropyForm, ExactKLForm, Form, GaussianPriorForm
+from quenched.text import shown
 
 _SYMMETRIC = 1e-8  # differences of a covariance from its transpose that are rounding, in units of its diagonal
 _LEARNED_FROM = 0.1  # where learned precisions begin, as in Algorithm 1 of the paper
@@ -91,8 +92,8 @@ def from_value_and_grad(function: Callable[..., Any], *, batched: bool = False) 
     Called as function(parameters[, data]), with NumPy arrays in natural units, once per draw; or, if it is `batched`, once
     for many draws, which are the leading axis of every array of the parameters, of the values and of the gradient.
     """
-    _insist_callable("fun", function, "fun(parameters) -> (value, gradient)")
-    return Target(function, on_host=True, batched=batched)
+    given_function("fun", function, "fun(parameters) -> (value, gradient)")
+    return Target(function, on_host=True, batched=yes_or_no("batched", batched))
 
 
 def from_value(function: Callable[..., Any]) -> Target:
@@ -102,7 +103,7 @@ def from_value(function: Callable[..., Any]) -> Target:
     common draws, or a quadratic that is fitted to the values at all draws, whichever takes fewer calls; these are counted
     in `fit.settings["calls"]`. Same parameters, same value: with noise of its own, fix its seed.
     """
-    _insist_callable("fun", function, "fun(parameters) -> value")
+    given_function("fun", function, "fun(parameters) -> value")
     return Target(function, on_host=True, gives_gradient=False)
 
 
@@ -124,11 +125,11 @@ def with_gaussian_prior(
     prior_mean, prior_covariance
         Instead: a general Gaussian prior over the raveled parameters.
     """
-    _insist_callable("log_likelihood", log_likelihood, "log_likelihood(parameters)")
+    given_function("log_likelihood", log_likelihood, "log_likelihood(parameters)")
     if prior_covariance is not None or prior_mean is not None:
         if prior_precision is not None:
             raise ValueError("prior_precision: give either it or prior_mean and prior_covariance, not both.")
-        mean = None if prior_mean is None else _real_numbers("prior_mean", prior_mean).flatten()
+        mean = None if prior_mean is None else real_array("prior_mean", prior_mean).flatten()
         covariance = None if prior_covariance is None else _covariance("prior_covariance", prior_covariance)
         # Made once: its inverse and determinant are not cheap. The arrays are our own copies.
         make_form = lru_cache(maxsize=1)(lambda dim: _general_prior(dim, mean, covariance))
@@ -165,13 +166,13 @@ def regression(
     prior_precision, noise_precision
         Fixed values; None learns them by their closed forms (paper, Eqs. 13 and 14).
     """
-    _insist_callable("f", f, "f(parameters, X)")
+    given_function("f", f, "f(parameters, X)")
     X, y = read_arrays("X", X), read_arrays("y", y)
-    targets = _real_numbers("y", y)
+    targets = real_array("y", y)
     if not targets.size:
         raise ValueError("y: is empty; there is nothing to fit.")
     for path, leaf in jax.tree_util.tree_flatten_with_path(X)[0]:
-        _real_numbers("X" + jax.tree_util.keystr(path), leaf)
+        real_array("X" + jax.tree_util.keystr(path), leaf)
     start_prior = _LEARNED_FROM if prior_precision is None else _positive("prior_precision", prior_precision)
     start_noise = _LEARNED_FROM if noise_precision is None else _positive("noise_precision", noise_precision)
     return Target(
@@ -266,42 +267,15 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
         return None
 
 
-def _insist_callable(name: str, function: Any, wanted: str) -> None:
-    if not callable(function):
-        raise ValueError(f"{name}={function!r} is not callable; give {wanted}.")
-
-
 def _positive(name: str, value: Any) -> float:
     try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if not (np.isfinite(number) and number > 0):
-        raise ValueError(f"{name}={value!r}: a precision must be a positive number.")
-    return number
-
-
-def _real_numbers(name: str, value: Any) -> np.ndarray:
-    """An array of finite floats."""
-    array = np.asarray(value)
-    if array.dtype.kind == "c":
-        raise ValueError(f"{name}: is complex, and its imaginary part would be lost; give real numbers.")
-    try:
-        array = np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: has dtype {array.dtype}; give real numbers.") from error
-    for kind, wrong, remedy in (
-        ("NaN", np.isnan(array), "remove or impute missing values first"),
-        ("infinite values", np.isinf(array), "give finite numbers"),
-    ):
-        if wrong.any():
-            first = tuple(np.argwhere(wrong)[0].tolist())
-            raise ValueError(f"{name}: has {int(wrong.sum())} {kind}, the first at index {first}; {remedy}.")
-    return array
+        return finite_number(name, positive_number(name, value.item() if hasattr(value, "item") else value))
+    except Exception as error:  # of whatever it is, when it is looked at
+        raise ValueError(f"{name}={shown(value)}: a precision must be a positive number.") from error
 
 
 def _covariance(name: str, value: Any) -> np.ndarray:
-    array = _real_numbers(name, value)
+    array = real_array(name, value)
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
         raise ValueError(f"{name} has shape {array.shape}; a square matrix is needed.")
     spread = np.sqrt(np.abs(np.diag(array)))

@@ -10,8 +10,8 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.frozen import Frozen
-from quenched.numbers import is_list_of_numbers
-from quenched.text import harmless
+from quenched.numbers import insist_tree, is_list_of_numbers, plain_array
+from quenched.text import harmless, shown
 from quenched.transforms.joint import Foreign, JointTransform
 from quenched.transforms.transform import Real, Transform, positive
 
@@ -121,10 +121,11 @@ def describe_space(start: Parameters, transforms: object = None) -> tuple[Space,
     """
     if isinstance(transforms, JointTransform):
         return _describe_joint(start, transforms)
+    insist_tree("start", start)
     start = lists_as_arrays(start, transforms)
     with_paths, structure = jax.tree_util.tree_flatten_with_path(start)
     if not with_paths:
-        raise ValueError(f"start: {start!r} holds no parameters; give an array or a pytree of arrays.")
+        raise ValueError(f"start: {shown(start)} holds no parameters; give an array or a pytree of arrays.")
     chosen = _match_transforms(start, transforms)
     leaves, vectors = [], []
     names = leaf_names([path for path, _ in with_paths])
@@ -142,7 +143,7 @@ def describe_space(start: Parameters, transforms: object = None) -> tuple[Space,
 def _describe_joint(start: Parameters, joint: JointTransform) -> tuple[Space, np.ndarray]:
     """The space of parameters that another package maps; `start` is a dict of arrays in natural units."""
     if not isinstance(start, dict):
-        raise ValueError(f"start={start!r}: give the parameters of the model by name, as a dict of arrays.")
+        raise ValueError(f"start={shown(start)}: give the parameters of the model by name, as a dict of arrays.")
     arrays = {name: _float_array(name, value) for name, value in start.items()}
     real = {name: np.asarray(value, np.float64) for name, value in joint.to_real(arrays).items()}
     wrong = [name for name, value in real.items() if not np.isfinite(value).all()]
@@ -192,10 +193,7 @@ def lists_as_arrays(start: Parameters, transforms: object = None) -> Parameters:
 
 
 def _float_array(name: str, value: object) -> np.ndarray:
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"start: {name} = {value!r} is not an array.") from error
+    array = plain_array(f"start: {name}", value)
     if array.dtype.kind not in "fiu":
         raise ValueError(f"start: {name} has dtype {array.dtype}; parameters must be arrays of real numbers.")
     if not np.all(np.isfinite(array)):
@@ -241,11 +239,12 @@ def _given_transforms(transforms: object) -> dict[tuple[str, ...], Transform | N
     """What was given, by place."""
     if transforms is None:
         return {}
+    insist_tree("transforms", transforms)
     found = jax.tree_util.tree_flatten_with_path(transforms, is_leaf=lambda x: x is None or isinstance(x, Transform))[0]
     for path, transform in found:
         if transform is not None and not isinstance(transform, Transform):
             raise ValueError(
-                f"transforms: {leaf_name(path)} = {transform!r} is not a transform; use positive, above(a), below(b), "
+                f"transforms: {leaf_name(path)} = {shown(transform)} is not a transform; use positive, above(a), below(b), "
                 "interval(a, b), ordered, simplex, correlation_cholesky, real or None."
             )
     return {_keys(path): transform for path, transform in found}

@@ -15,6 +15,8 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.frozen import Frozen
+from quenched.numbers import finite_number, real_array
+from quenched.text import shown
 
 Bound = float | tuple  # a number, or an array as nested tuples: transforms are hashed
 
@@ -140,10 +142,14 @@ class Below(Transform):
 
 
 def _bound(name: str, value: Any) -> Bound:
-    array = np.asarray(value)
-    if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
-        raise ValueError(f"{name}({value!r}): the bound must be a finite number, or an array of them.")
-    return _as_tuples(array.astype(np.float64).tolist())
+    try:
+        array = real_array(name, value)
+        bad = isinstance(value, bool) or np.asarray(value).dtype.kind not in "fiu" or not array.size
+    except ValueError:
+        array, bad = np.zeros(0), True
+    if bad:
+        raise ValueError(f"{name}({shown(value)}): the bound must be a finite number, or an array of them.")
+    return _as_tuples(array.tolist())
 
 
 def _as_tuples(value: Any) -> Bound:
@@ -174,7 +180,15 @@ class Interval(Transform):
 
     def __post_init__(self):
         for name in ("lower", "upper"):
-            object.__setattr__(self, name, float(getattr(self, name)))
+            try:
+                end = getattr(self, name)
+                number = finite_number(name, end.item() if np.ndim(end) == 0 and hasattr(end, "item") else end)
+            except Exception as error:  # of whatever it is, when it is looked at
+                raise ValueError(
+                    f"interval(lower={shown(self.lower)}, upper={shown(self.upper)}): both ends must be finite numbers; "
+                    "for one alone there are above(lower) and below(upper)."
+                ) from error
+            object.__setattr__(self, name, number)
         if not -math.inf < self.lower < self.upper < math.inf:
             raise ValueError(
                 f"interval({self.lower}, {self.upper}): both ends must be finite, the lower below the upper; "

@@ -3,12 +3,16 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from quenched.numbers import plain_array, positive_number, whole_number
+from quenched.text import shown
+
 Array = NDArray[np.float64]
+_LARGEST = 1e100  # of precisions: squares of larger ones are no numbers
 
 
 def checked_features(features: ArrayLike, name: str = "features") -> Array:
     """The matrix in 64 bits, or a ValueError that says what is wrong with it."""
-    matrix = np.asarray(features, dtype=np.float64)
+    matrix = _as_floats(name, features)
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ValueError(f"{name} has shape {matrix.shape}; give a matrix with a row per data item, not empty")
     check_finite(name, matrix)
@@ -17,11 +21,21 @@ def checked_features(features: ArrayLike, name: str = "features") -> Array:
 
 def checked_vector(name: str, values: ArrayLike, length: int) -> Array:
     """The vector in 64 bits, or a ValueError that says what is wrong with it."""
-    vector = np.asarray(values, dtype=np.float64)
+    vector = _as_floats(name, values)
     if vector.shape != (length,):
         raise ValueError(f"{name} has shape {vector.shape}; give a vector of shape ({length},)")
     check_finite(name, vector)
     return vector
+
+
+def _as_floats(name: str, value: ArrayLike) -> Array:
+    array = plain_array(name, value)
+    try:
+        if array.dtype.kind not in "fiubO":
+            raise TypeError("no numbers")
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} has dtype {array.dtype}; give real numbers") from error
 
 
 def check_finite(name: str, values: Array) -> None:
@@ -33,13 +47,15 @@ def check_finite(name: str, values: Array) -> None:
 
 def check_precision(name: str, value: float | None) -> None:
     """A precision is None (learn it) or a positive number."""
-    if value is not None and not (np.ndim(value) == 0 and np.isfinite(value) and value > 0):
-        raise ValueError(f"{name} is {value}; give a positive number, or None to learn it")
+    try:
+        right = value is None or positive_number(name, value) <= _LARGEST
+    except ValueError:
+        right = False
+    if not right:
+        raise ValueError(f"{name} is {shown(value)}; give a positive number up to {_LARGEST:g}, or None to learn it")
 
 
 def check_rounds(max_rounds: int, tolerance: float) -> None:
     """Limits of an iteration: at least one round and a positive tolerance."""
-    if not max_rounds >= 1:
-        raise ValueError(f"max_rounds is {max_rounds}; give 1 or more")
-    if not tolerance > 0:
-        raise ValueError(f"tolerance is {tolerance}; give a positive number")
+    whole_number("max_rounds", max_rounds, 1)
+    positive_number("tolerance", tolerance)

@@ -38,7 +38,7 @@ class LinearProblem:
     def start_log_alpha(self) -> float:
         """The given precision, or the one that gives the linear predictor unit variance under the prior."""
         if self.prior_precision is not None:
-            return float(np.log(self.prior_precision))
+            return float(np.log(float(self.prior_precision)))
         return float(np.log(self._size / np.sum(self.design.counts)))
 
     @property

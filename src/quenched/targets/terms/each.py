@@ -7,10 +7,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.numbers import read_arrays
+from quenched.numbers import given_function, plain_array, read_arrays
 from quenched.targets.target import Target
 from quenched.targets.terms.sees import Dot, EachEntry, SparseRows, Whole, read_index
 from quenched.targets.terms.terms import Held, Part, Term, Terms
+from quenched.text import shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +45,10 @@ def each(function: Callable[..., Any], data: Any = None, *, sees: Mapping[str, A
     ValueError
         When rows do not agree in number, or an index is none.
     """
-    if not callable(function):
-        raise ValueError(f"function={function!r} is not callable; give function(seen, row) -> number.")
+    given_function("function", function, "function(seen, row) -> number")
     if not isinstance(sees, Mapping) or not sees:
         raise ValueError(
-            f"sees={sees!r}: give a mapping such as {{'student': index}}; a term that sees no parameter is a constant."
+            f"sees={shown(sees)}: give a mapping such as {{'student': index}}; a term that sees no parameter is a constant."
         )
     rows = _read_rows(data)
     parts, seen, lengths = [], [], {}
@@ -82,7 +82,7 @@ def sum_of(*terms: Each) -> Target:
         raise ValueError("terms: there are none; give quenched.each(function, data, sees={...}).")
     for place, one in enumerate(terms):
         if not isinstance(one, Each):
-            raise ValueError(f"terms: the one at place {place} is {one!r}; make it with quenched.each(...).")
+            raise ValueError(f"terms: the one at place {place} is {shown(one)}; make it with quenched.each(...).")
     structure = Terms(tuple(one.term for one in terms))
     return Target(structure, data=tuple(one.held for one in terms), terms=structure)
 
@@ -93,7 +93,7 @@ def _read_part(leaf: str, what: Any) -> tuple[Part, Any]:
     if isinstance(what, (EachEntry, Whole)):
         return Part(leaf, "each_entry" if isinstance(what, EachEntry) else "whole"), None
     if callable(what):
-        raise ValueError(f"sees: {leaf!r} is {what!r}; was quenched.dot(design) meant, or quenched.whole?")
+        raise ValueError(f"sees: {leaf!r} is {shown(what)}; was quenched.dot(design) meant, or quenched.whole?")
     index = read_index(leaf, what)
     return Part(leaf, "index", int(index.max()) + 1), index
 
@@ -101,7 +101,7 @@ def _read_part(leaf: str, what: Any) -> tuple[Part, Any]:
 def _read_rows(data: Any) -> Any:
     rows = read_arrays("data", data)
     for path, leaf in jax.tree_util.tree_flatten_with_path(rows)[0]:
-        name, array = jax.tree_util.keystr(path, simple=True, separator=".") or "data", np.asarray(leaf)
+        name, array = jax.tree_util.keystr(path, simple=True, separator=".") or "data", plain_array("data", leaf)
         if array.dtype.kind not in "fiub":
             raise ValueError(f"data: {name} has dtype {array.dtype}; give arrays of numbers.")
         if array.ndim == 0:

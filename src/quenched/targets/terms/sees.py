@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.text import shown
 
 
 class SparseRows(NamedTuple):
@@ -56,7 +57,7 @@ def dot(design: Any) -> Dot:
         return Dot(_sparse_rows(design.tocsr()), _two(design.shape))
     try:
         array = np.asarray(design, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # of whatever it is, when it is made an array
         raise ValueError(f"design: {type(design).__name__} is no matrix of real numbers: {error}.") from error
     if array.ndim != 2:
         raise ValueError(f"design: has shape {array.shape}; a matrix (rows, columns) is needed.")
@@ -109,6 +110,10 @@ def read_index(leaf: str, index: Any) -> np.ndarray:
         ragged = array.dtype.kind == "O"
     except ValueError:
         array, ragged = np.zeros(0), True
+    except Exception as error:  # of whatever it is, when it is made an array
+        raise ValueError(f"sees: the index of {leaf!r}, {shown(index)}, is not an array: {error}.") from error
+    if ragged and np.ndim(index) == 0 and not isinstance(index, (list, tuple)):
+        ragged = False
     if ragged:
         counts = sorted({int(np.size(row)) for row in index})
         raise ValueError(
