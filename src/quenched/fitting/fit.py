@@ -73,8 +73,9 @@ def fit(
         columns. New data of the same shapes never cause a new trace.
     family
         "full" (the default), "diagonal", `Blocks(...)`, "sparse" (the default for a sum of terms: full too, by a precision
-        as sparse as the model), or "warped" (`Warped(...)`) for posteriors that are skewed or
-        bent; "auto" takes the full one, and the warped one where it is clearly nearer to the target.
+        as sparse as the model), `LowRank(k)` (the default beyond 2,000 parameters without structure), or "warped"
+        (`Warped(...)`) for posteriors that are skewed or bent; "auto" takes the full one, and the warped one where it is
+        clearly nearer to the target. `fit.settings["family"]` says which it was.
     draws
         Number of matched draws, or `Draws`; grown until they suffice when None.
     transforms
@@ -131,7 +132,7 @@ def fit(
         family = resumed.posterior.member.family if family is None else family
         seed = resumed.settings["seed"] if seed is None else seed
         tolerance = resumed.settings["tolerance"] if tolerance is None else tolerance
-    own = options.default_family(model.target, method, draws, executor if mesh is None else mesh)
+    own = options.default_family(model.target, model.start, method, draws, executor if mesh is None else mesh)
     chosen, seed = own if family in (None, "auto") else family, 0 if seed is None else seed
     asked = Asked(chosen, draws, method, seed, max_draws, tolerance, starts, check, memory, checkpoint, executor, mesh)
     with ready(model, progress, max_seconds, mesh=mesh) as watch:
@@ -140,6 +141,8 @@ def fit(
         if family == "auto" and small and result.converged and result.answer.trust is not Trust.BOTH and result.finite:
             asked = replace(asked, family="warped", draws=None, polishes=False)
             result = _better_of(result, _fitted(model, result, asked, watch))
+    if family in (None, "auto") and (why := options.why_low_rank(chosen, result.posterior.dim)):
+        result = replace(result, remarks=(*result.remarks, why))
     return told(result, throw)
 
 
