@@ -3,7 +3,8 @@
     python benchmarks/terms.py algebra
     python benchmarks/terms.py item_response:100:20 poisson:1000 volatility:1000 lattice:20 insteval
 
-Each line says the bound, the check on fresh draws, rounds, seconds cold and warm, and the memory of the process.
+Each line says the bound, the check on fresh draws, rounds, seconds cold and warm (by the clock, and of all processors together,
+which other work on the machine changes less), and the memory of the process.
 `QUENCHED_DATA` points to the folder with `mixed/InstEval.csv` for the last.
 """
 
@@ -192,13 +193,14 @@ def algebra():
 def measure(name, *sizes):
     target, start, transforms = globals()[name](*sizes)
     for when in ("cold", "warm"):
-        began = time.perf_counter()
+        began, worked = time.perf_counter(), time.process_time()
         fit = qd.fit(target, start, transforms=transforms, progress=False, throw=False)
-        seconds = time.perf_counter() - began
+        seconds, work = time.perf_counter() - began, time.process_time() - worked
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         print(
             f"{name}{sizes} {when}: {fit.posterior.dim} parameters, bound {fit.bound:.3f}, check {fit.check_bound:.3f} ± "
-            f"{fit.check_error:.3f}, {fit.n_draws} draws, {fit.n_objective_evaluations} bounds, {fit.status}, {seconds:.1f} s, {memory:.1f} GB",
+            f"{fit.check_error:.3f}, {fit.n_draws} draws, {fit.n_objective_evaluations} bounds, {fit.status}, {seconds:.1f} s "
+            f"({work:.1f} s of processors), {memory:.1f} GB",
             flush=True,
         )
 

@@ -33,6 +33,7 @@ FAMILIES: dict[str, Callable[[int], Family]] = {
     "diagonal": lambda dim: Diagonal(),
     "blocks": halves,
     "warped": lambda dim: qd.Warped(),
+    "low rank": lambda dim: qd.LowRank(1),
 }
 
 

@@ -2,7 +2,7 @@ from .baselines import laplace
 from .calibration import Calibration, calibrate
 from .draws import Draws, antithetic, iid, matched, sobol
 from .execute import keep_programs
-from .families import Blocks, Warped
+from .families import Blocks, LowRank, Warped
 from .fitting import Alternating, Joint, Streaming, assess, fit, fit_many
 from .frontends import from_numpyro, from_pymc, from_stan, from_torch
 from .nesting import nested
@@ -35,6 +35,7 @@ __all__ = [
     "FitError",
     "Fits",
     "Joint",
+    "LowRank",
     "Model",
     "Status",
     "Streaming",

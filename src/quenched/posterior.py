@@ -99,11 +99,7 @@ class Posterior:
         matrix = real_array("linear", linear.toarray() if callable(getattr(linear, "toarray", None)) else linear)
         if matrix.ndim not in (1, 2) or matrix.shape[-1] != self.dim:
             raise ValueError(f"linear has shape {matrix.shape}; give ({self.dim},) or (functions, {self.dim}).")
-        if self.member.on_host:
-            spread = self.member.factor.solve(np.atleast_2d(matrix).T)  # pyright: ignore
-        else:
-            spread = self.scale @ (self.scale.T @ np.atleast_2d(matrix).T)
-        covariance = np.atleast_2d(matrix) @ spread
+        covariance = np.atleast_2d(matrix) @ self._ask("covariance_times", np.atleast_2d(matrix).T)
         covariance = 0.5 * (covariance + covariance.T)
         return Marginal(matrix @ self.mean, covariance if matrix.ndim == 2 else covariance[0, 0])
 

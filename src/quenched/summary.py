@@ -164,7 +164,7 @@ def _weighed(fit: "Fit") -> list[tuple[str, str]]:
     """What the weights of the check draws say."""
     if not len(fit.log_ratios):
         return []
-    kept = f"k-hat {fit.khat:.2f}, the weights keep {fit.weights.share:.0%} of the samples"
+    kept = f"{fit.settings['family']}; k-hat {fit.khat:.2f}, the weights keep {fit.weights.share:.0%} of the samples"
     return [("family", kept), ("evidence", evidence_in_words(fit))]
 
 
@@ -184,7 +184,10 @@ def _diagnosed(diagnosis: "Diagnosis") -> list[tuple[str, str]]:
     return [
         ("optimisation", f"{diagnosis.optimisation_error:.1e} nats from the top"),
         ("draws", f"± {diagnosis.bound_error:.2g} nats on the bound; on means and sds as in the table"),
-        ("family", f"k-hat {diagnosis.khat:.2f}, {diagnosis.family_gap:.2g} nats below the evidence"),
+        (
+            "family",
+            f"{diagnosis.fit.settings['family']}; k-hat {diagnosis.khat:.2f}, {diagnosis.family_gap:.2g} nats below the evidence",
+        ),
         ("evidence", evidence_in_words(diagnosis)),
     ]
 

@@ -277,7 +277,7 @@ def test_the_number_of_draws_that_is_named_works(kind):
         ({"zzz": 1}, "zzz: fit has no such option; the options are .*family.*seed"),
         (
             {"family": "fulll"},
-            "family='fulll' is not known; use 'auto', 'full', 'diagonal', 'warped', 'sparse' or quenched.Blocks",
+            "family='fulll' is not known; use 'auto', 'full', 'diagonal', 'warped', 'sparse', quenched.LowRank",
         ),
         ({"family": 3}, "family=3 is not known"),
         ({"family": qd.Blocks([1, 2])}, r"Blocks\(sizes=\[1, 2\]\) covers 3 coordinates, but the parameters have 2"),

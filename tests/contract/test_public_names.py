@@ -16,6 +16,7 @@ CONTRACT = {
     "FitError",
     "Fits",
     "Joint",
+    "LowRank",
     "Model",
     "Status",
     "Streaming",

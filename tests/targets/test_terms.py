@@ -8,6 +8,7 @@ import scipy.sparse
 from jax.scipy.stats import norm
 
 import quenched as qd
+from quenched.diagnostics import check_structure
 from quenched.problem import make_problem
 from quenched.targets import local_terms
 from quenched.transforms import describe_space
@@ -188,3 +189,15 @@ def test_a_bad_structure_is_named(name):
     act, words = BAD[name]
     with pytest.raises(ValueError, match=words):
         act()
+
+
+def test_a_wrong_structure_is_found_out_and_the_pair_is_named():
+    check_structure(terms(), written_out, START, data=ROWS, transforms=TRANSFORMS)
+    unsaid = lambda p, data: written_out(p, data) - 0.1 * p["student"][1] * p["student"][4]
+    with pytest.raises(ValueError, match=r"student\[[14]\] and student\[[14]\] meet in no term"):
+        check_structure(terms(), unsaid, START, data=ROWS, transforms=TRANSFORMS)
+    sloping = lambda p, data: written_out(p, data) + 0.1 * p["student"][3]
+    with pytest.raises(ValueError, match=r"slope in student\[3\] differs by 0.1"):
+        check_structure(terms(), sloping, START, data=ROWS, transforms=TRANSFORMS)
+    with pytest.raises(ValueError, match="has no structure"):
+        check_structure(written_out, written_out, START, data=ROWS)

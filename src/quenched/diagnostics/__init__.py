@@ -4,5 +4,6 @@ from quenched.diagnostics.diagnosis import Diagnosis, diagnose
 from quenched.diagnostics.importance import Importance, weigh
 from quenched.diagnostics.linear_response import LinearResponse, Response
 from quenched.diagnostics.resampling import resample
+from quenched.diagnostics.structure import check_structure
 
-__all__ = ["Diagnosis", "Importance", "LinearResponse", "Response", "diagnose", "resample", "weigh"]
+__all__ = ["Diagnosis", "Importance", "LinearResponse", "Response", "check_structure", "diagnose", "resample", "weigh"]

@@ -6,8 +6,10 @@ from quenched.families.elimination import Factor, Pattern, factor, make_pattern
 from quenched.families.files import read_member, write_member
 from quenched.families.full import Full, FullGaussian, from_scale
 from quenched.families.gaussian import Family, Gaussian
+from quenched.families.low_rank import LowRank, LowRankGaussian
 from quenched.families.member import LOG_TWO_PI, Groups, Member, ask
 from quenched.families.monomials import count_monomials, monomials
+from quenched.families.nearest_low_rank import leading
 from quenched.families.nested import Conditionals, Nested, NestedGaussian, best_degree, nested_member
 from quenched.families.precision import cholesky_or_nan, factor_of_inverse, natural_units, positive_definite
 from quenched.families.registry import families, member_kinds
@@ -29,6 +31,8 @@ __all__ = [
     "FullGaussian",
     "Gaussian",
     "Groups",
+    "LowRank",
+    "LowRankGaussian",
     "Member",
     "Nested",
     "NestedGaussian",
@@ -46,6 +50,7 @@ __all__ = [
     "factor_of_inverse",
     "families",
     "from_scale",
+    "leading",
     "make_pattern",
     "member_kinds",
     "monomials",

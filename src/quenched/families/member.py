@@ -84,6 +84,10 @@ class Member(Tree):
         """L Lᵀ, dense."""
         return self.scale @ self.scale.T
 
+    def covariance_times(self, vectors: Array) -> Array:
+        """The covariance times the columns of (dim, n)."""
+        return self.scale @ (self.scale.T @ vectors)
+
     def entropy(self) -> Array:
         return 0.5 * self.dim * (LOG_TWO_PI + 1.0) + self.log_determinant()
 

@@ -4,6 +4,7 @@ from quenched.families.blocks import BlocksGaussian
 from quenched.families.diagonal import Diagonal, DiagonalGaussian
 from quenched.families.full import Full, FullGaussian
 from quenched.families.gaussian import Family
+from quenched.families.low_rank import LowRankGaussian
 from quenched.families.member import Member
 from quenched.families.nested import NestedGaussian
 from quenched.families.sparse import Sparse, SparseGaussian
@@ -23,4 +24,5 @@ member_kinds: dict[str, type[Member]] = {  # as files call them
     "WarpedGaussian": WarpedGaussian,
     "NestedGaussian": NestedGaussian,
     "SparseGaussian": SparseGaussian,
+    "LowRankGaussian": LowRankGaussian,
 }

@@ -66,6 +66,9 @@ class SparseGaussian(Gaussian):
         dense = self.factor.solve(np.eye(self.dim))
         return 0.5 * (dense + dense.T)
 
+    def covariance_times(self, vectors):
+        return self.factor.solve(np.asarray(vectors))
+
     @property
     def scale(self) -> Array:
         return np.linalg.cholesky(self.covariance)

@@ -74,8 +74,9 @@ def fit(
         columns. New data of the same shapes never cause a new trace.
     family
         "full" (the default), "diagonal", `Blocks(...)`, "sparse" (the default for a sum of terms: full too, by a precision
-        as sparse as the model), or "warped" (`Warped(...)`) for posteriors that are skewed or
-        bent; "auto" takes the full one, and the warped one where it is clearly nearer to the target.
+        as sparse as the model), `LowRank(k)` (the default beyond 2,000 parameters without structure), or "warped"
+        (`Warped(...)`) for posteriors that are skewed or bent; "auto" takes the full one, and the warped one where it is
+        clearly nearer to the target. `fit.settings["family"]` says which it was.
     draws
         Number of matched draws, or `Draws`; grown until they suffice when None.
     transforms
@@ -133,7 +134,7 @@ def fit(
         seed = resumed.settings["seed"] if seed is None else seed
         tolerance = resumed.settings["tolerance"] if tolerance is None else tolerance
     throw, auto = yes_or_no("throw", throw), isinstance(family, str) and family == "auto"
-    own = options.default_family(model.target, method, draws, executor if mesh is None else mesh)
+    own = options.default_family(model.target, model.start, method, draws, executor if mesh is None else mesh)
     chosen, seed = own if family is None or auto else family, 0 if seed is None else seed
     asked = Asked(chosen, draws, method, seed, max_draws, tolerance, starts, check, memory, checkpoint, executor, mesh)
     with ready(model, progress, max_seconds, mesh=mesh) as watch:
@@ -145,6 +146,8 @@ def fit(
                 result = _better_of(result, _fitted(model, result, asked, watch))
             except KeyboardInterrupt:  # the Gaussian is there
                 result = replace(result, message=f"{result.message} Interrupted before a warped posterior was tried.")
+    if (family is None or auto) and (why := options.why_low_rank(chosen, result.posterior.dim)):
+        result = replace(result, remarks=(*result.remarks, why))
     return told(result, throw)
 
 

@@ -11,12 +11,15 @@ import numpy as np
 
 from quenched.draws import Draws, make, smallest
 from quenched.execute import read_mesh
-from quenched.families import Family, Member, cholesky_or_nan, families, from_scale
+from quenched.families import Family, LowRank, Member, cholesky_or_nan, families, from_scale
 from quenched.fitting.method import Joint, Method
 from quenched.numbers import positive_number, real_array, whole_number
-from quenched.targets import EntropyForm, Form, Target
+from quenched.targets import EntropyForm, Form, Target, Terms
 from quenched.text import shown
 from quenched.transforms import Space, leaf_name
+
+_MOST_FULL = 2000  # parameters of a full covariance that was not asked for: beyond, it takes many minutes
+_MOST_MET = 6000  # parameters of a sum of terms that all meet each other
 
 
 def read_family(family: Any) -> Family:
@@ -25,14 +28,40 @@ def read_family(family: Any) -> Family:
     if isinstance(family, str) and family in families:
         return families[family]
     raise ValueError(
-        f"family={shown(family)} is not known; use 'auto', {', '.join(map(repr, families))} or quenched.Blocks(...)."
+        f"family={shown(family)} is not known; use 'auto', {', '.join(map(repr, families))}, quenched.LowRank(k) or "
+        "quenched.Blocks(...)."
     )
 
 
-def default_family(target: Target, method: Any, draws: Any, executor: Any) -> str:
-    """The family of a fit that was not asked for one: sparse for a sum of terms, where nothing asked for stands against it."""
+def default_family(target: Target, start: Any, method: Any, draws: Any, executor: Any) -> str | Family:
+    """The family of a fit that was not asked for one.
+
+    Sparse for a sum of terms, full for any other density; of low rank where either would be too large, if nothing asked
+    for stands against it.
+    """
     plain = isinstance(method, Joint) and not isinstance(draws, Draws) and executor is None
-    return "sparse" if target.terms is not None and plain else "full"
+    if not plain:
+        return "full"
+    sizes = {leaf_name(path): int(np.size(leaf)) for path, leaf in jax.tree_util.tree_flatten_with_path(start)[0]}
+    if target.terms is None:
+        return "full" if sum(sizes.values()) <= _MOST_FULL else LowRank()
+    return "sparse" if _largest_clique(target.terms, sizes) <= _MOST_MET else LowRank()
+
+
+def why_low_rank(chosen: Any, dim: int) -> str:
+    """A remark on a family that was not asked for; nothing on the usual ones."""
+    if not isinstance(chosen, LowRank):
+        return ""
+    return (
+        f"{dim} parameters are many for a full covariance, so this one is diagonal plus {chosen.rank} directions; "
+        "family=... overrules it, and a sum of terms (quenched.sum_of) may be full at a lower price."
+    )
+
+
+def _largest_clique(terms: Terms, sizes: dict[str, int]) -> int:
+    """Parameters that all meet each other in a term, by what is known without looking at rows."""
+    together = lambda part: part.kind == "whole" or (part.kind == "dot")
+    return max(sum(sizes.get(part.leaf, 0) for part in term.parts if together(part)) for term in terms.terms)
 
 
 def insist_terms(target: Target, space: Space, method: Any, draws: Any, many: bool, executor: Any) -> None:

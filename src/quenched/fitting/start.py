@@ -9,14 +9,16 @@ Laplace evidence: then there is nothing to be fooled by.
 
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from quenched.bound import Totals
 from quenched.draws import Draws, Purpose, make, stream
-from quenched.families import Diagonal, Family, Member, Role, factor_of_inverse, roles
+from quenched.families import Diagonal, Family, LowRank, Member, Role, factor_of_inverse, roles
 from quenched.fitting.ascent import Limits
 from quenched.fitting.blame import blame_draws, blame_start
 from quenched.fitting.drive import Driver, Entries
+from quenched.fitting.leading import along_curvature
 from quenched.fitting.newton import Mode, Search
 from quenched.fitting.rows import put, repeated, rows
 from quenched.targets import Hyper
@@ -71,6 +73,8 @@ class Starter:
             suspect = self._at_modes(suspect)
         if len(suspect) and not (self.driver.stopped and self.starts.found.all()):
             self._at_short_fits(suspect)
+            if isinstance(self.family, LowRank) and self.driver.explains:
+                self._along_curvature(suspect)
         left = np.flatnonzero(~self.starts.found)
         left = left[[place not in self.starts.refusals for place in left]]
         if len(left) and self.driver.explains:
@@ -145,6 +149,17 @@ class Starter:
         begun = np.flatnonzero(found.begun & (found.bound > self.starts.worth[places]))
         if len(begun):
             self._stand(places[begun], *rows((found.posterior, found.hyper), begun))
+
+    def _along_curvature(self, places: np.ndarray) -> None:
+        """From where they stand, stretched along the directions in which the target departs most from independence."""
+        assert isinstance(self.family, LowRank)
+        for place in places[self.starts.found[places]]:
+            posterior, hyper = rows((self.starts.posterior, self.starts.hyper), place)
+            problem = self.driver.batch.one(int(self.index[place]))
+            member, n_gradients = along_curvature(problem, self.family, posterior, hyper, self.seed)
+            self.driver.costs.add(int(self.index[place]), n_gradients)
+            if all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(member)):
+                self._stand(np.array([place]), *repeated((member, hyper), 1))
 
     def _at_points(self, places: np.ndarray, scale: float) -> None:
         places, entries = self._finite_everywhere(places, self.draws, scale)

@@ -1,0 +1,103 @@
+"""Whether a sum of terms is the log density that it is said to be: by the second derivatives of both.
+
+At a few random points the Hessian of the plain log density is compared with that of the sum, by products with random vectors:
+two products find any difference, whatever the number of parameters, and two more name the pair of parameters behind it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from quenched.draws import Purpose, generator
+from quenched.problem import Problem, make_problem
+from quenched.targets import Target, read_model
+from quenched.transforms import describe_space
+
+_POINTS = 3
+_SAME = 1e-6  # of the largest second derivative that was met
+
+
+def check_structure(
+    target: Target,
+    log_density: Callable[..., Any],
+    start: Any,
+    *,
+    data: Any = None,
+    transforms: Any = None,
+    hyper: Any = None,
+    seed: int = 0,
+) -> None:
+    """Make sure that a sum of terms is a plain log density, up to a constant: that no two parameters meet unsaid.
+
+    Parameters
+    ----------
+    target
+        Made by `sum_of`.
+    log_density
+        The same density written out, `log_density(parameters[, data][, hyper])`.
+    start, transforms, hyper
+        As in `fit`; points are tried around the start.
+    data
+        As `fit` would be given it with the plain log density; terms that ask for `data` are given it too.
+    seed
+        Of the points.
+
+    Raises
+    ------
+    ValueError
+        When they differ, naming the parameters where they do.
+    """
+    if getattr(target, "terms", None) is None:
+        raise ValueError("target: has no structure that could be wrong; give a sum of terms, quenched.sum_of(...).")
+    asks = {name for term in target.terms.terms for name in term.asks}
+    with jax.enable_x64(True):
+        space, point = describe_space(start, transforms)
+        own = (data if "data" in asks else None, hyper if "hyper" in asks else None)
+        summed = make_problem(target, space, *own)
+        plain = make_problem(read_model(log_density, start).target, space, data, hyper)
+        of_plain, of_sum = _Slopes(plain), _Slopes(summed)
+        random, names = generator(seed, Purpose.PROBES), space.coordinate_names()
+        for _ in range(_POINTS):
+            at, probe = point + random.standard_normal(space.dim), random.choice([-1.0, 1.0], space.dim)
+            _compare(of_plain, of_sum, at, probe, names)
+
+
+class _Slopes:
+    """Gradient and Hessian products of a problem, in one program."""
+
+    def __init__(self, problem: Problem):
+        gradient = jax.grad(lambda vector: problem.function(vector, problem.data, problem.hyper.free))
+        self._both = jax.jit(lambda at, vector: jax.jvp(gradient, (at,), (vector,)))
+
+    def __call__(self, at: np.ndarray, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        gradient, product = self._both(at, vector)
+        return np.asarray(gradient), np.asarray(product)
+
+
+def _compare(plain: _Slopes, summed: _Slopes, at: np.ndarray, probe: np.ndarray, names: list[str]) -> None:
+    (slope, seen), (own_slope, own) = plain(at, probe), summed(at, probe)
+    away = seen - own
+    size = max(float(np.abs(seen).max()), np.finfo(float).tiny)
+    if not np.isfinite(away).all():
+        raise ValueError("log_density: its second derivatives are not finite near the start; start elsewhere.")
+    if np.abs(away).max() > _SAME * size:
+        one = int(np.argmax(np.abs(away)))
+        unit = np.zeros(len(probe))
+        unit[one] = 1.0
+        of_plain, of_sum = plain(at, unit)[1], summed(at, unit)[1]
+        other = int(np.argmax(np.abs(of_plain - of_sum)))
+        found = f"∂²/∂{names[one]}∂{names[other]} is {of_plain[other]:.4g} in log_density and {of_sum[other]:.4g} in the sum"
+        if one == other:
+            raise ValueError(f"sees: the terms are not those of log_density: {found}.")
+        unsaid = "meet in no term" if of_sum[other] == 0.0 else "do not meet as they should"
+        raise ValueError(
+            f"sees: {names[one]} and {names[other]} {unsaid}: {found}; let a term see both, as log_density does."
+        )
+    missing = slope - own_slope
+    if np.abs(missing).max() > _SAME * max(size, float(np.abs(slope).max())):
+        one = int(np.argmax(np.abs(missing)))
+        raise ValueError(
+            f"sees: the terms are not those of log_density: their slope in {names[one]} differs by {missing[one]:.4g}."
+        )
