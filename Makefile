@@ -3,6 +3,7 @@
 # make test-long      the tests that take minutes: large problems, processes that are killed
 # make test-external  the tests that need other people's packages: NumPyro, PyMC, Stan, PyTorch, ...
 # make dist-check     wheel and sdist are built, and install into an empty environment
+# make bench   the leaderboard: us and our peers on a few problems; make bench-full: all of them, ten seeds, a night
 # make docs    build the documentation into site/; make docs-serve shows it
 # make check   formatter, linter, type checker, layers, all tests
 #
@@ -14,7 +15,7 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 
-.PHONY: docs docs-serve demo test test-long test-external dist-check static check clean
+.PHONY: docs docs-serve demo test test-long test-external bench bench-full dist-check static check clean
 
 demo: $(VENV)/installed-plots
 	$(BIN)/quenched fit examples/eight_schools.py --out out
@@ -28,6 +29,14 @@ test-long: $(VENV)/installed-test
 
 test-external: $(VENV)/installed-external
 	$(BIN)/python -m pytest -n auto --dist loadfile tests/external
+
+# BENCH="--seeds 3 --budget 3600" for more seeds, in portions: what is in the results already is not run again.
+BENCH_VENV := .venv-bench
+bench: $(BENCH_VENV)/installed
+	$(BENCH_VENV)/bin/python -m benchmarks.leaderboard $(BENCH)
+
+bench-full: $(BENCH_VENV)/installed
+	$(BENCH_VENV)/bin/python -m benchmarks.leaderboard --full $(BENCH)
 
 docs: $(VENV)/installed-docs
 	$(BIN)/mkdocs build
@@ -51,7 +60,7 @@ check: static
 	$(MAKE) dist-check
 
 clean:
-	rm -rf $(VENV) out
+	rm -rf $(VENV) $(BENCH_VENV) out
 
 $(VENV)/created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "quenched needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -61,4 +70,10 @@ $(VENV)/created:
 # The extra after the hyphen, as named in pyproject.toml.
 $(VENV)/installed-%: pyproject.toml | $(VENV)/created
 	$(BIN)/python -m pip install --quiet --editable ".[$*]"
+	@touch $@
+
+# Peers are installed beside the library, never with it.
+$(BENCH_VENV)/installed: pyproject.toml benchmarks/requirements.txt
+	$(PYTHON) -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip install --quiet --editable . --requirement benchmarks/requirements.txt
 	@touch $@
