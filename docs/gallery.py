@@ -50,12 +50,16 @@ class Example(NamedTuple):
         return [output["picture"] for output in self.result.get("outputs", ()) if output["picture"]]
 
 
+def paths() -> list[Path]:
+    """The files of the examples, in their order."""
+    return sorted(EXAMPLES.glob("[0-9]*.py"))
+
+
 def examples() -> list[Example]:
     """Every example, run if need be."""
-    paths = sorted(EXAMPLES.glob("[0-9]*.py"))
     source = _hash(*sorted((ROOT / "src" / "quenched").rglob("*.py")), DOCS / "run_example.py", DOCS / "percent.py")
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda path: _example(path, source), paths))
+        found = list(pool.map(lambda path: _example(path, source), paths()))
     _forget({example.folder for example in found})
     return found
 
@@ -97,10 +101,8 @@ def _state(example: Example) -> str:
     file = f"`examples/gallery/{example.path.name}`"
     if example.missing:
         return f'!!! warning "Not run"\n    {file} was not run in this build: {"; ".join(example.missing)}.'
-    versions = f"quenched {_version('quenched')}, JAX {_version('jax')}"
-    return f'<p class="ran">Run from {file} in {example.result["seconds"]:.0f} s, with {versions}.</p>'.replace(
-        "`examples", "<code>examples"
-    ).replace(".py`", ".py</code>")
+    ran = f"{file}, run in {example.result['seconds']:.0f} s with JAX {_version('jax')}"
+    return f"*{ran} when this page was built.*"
 
 
 def _example(path: Path, source: str) -> Example:

@@ -1,9 +1,54 @@
-"""What the pages take from elsewhere, when they are built: the README, the changelog, and tables of the code itself."""
+"""What the pages take from elsewhere, when they are built: the README, the changelog, tables of the code itself, the rooms, and
+the gallery, whose examples are run.
+"""
 
 import re
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+def on_config(config, **_):
+    """Lists the pages that are made, under their headings in the navigation."""
+    import gallery
+    import rooms
+
+    made = {
+        "Gallery": ["gallery/index.md", *(f"gallery/{path.stem}.md" for path in gallery.paths())],
+        "Rooms, for contributors": ["rooms/index.md", *(f"rooms/{room.name}.md" for room in rooms.rooms())],
+    }
+    config.nav = [
+        {heading: made[heading]} if (heading := next(iter(entry))) in made else entry
+        for entry in config.nav
+        if not _absent(entry)
+    ]
+    return config
+
+
+def _absent(entry) -> bool:
+    """A page of somebody else's that is not there yet."""
+    return entry == {"Benchmarks": "benchmarks.md"} and not (ROOT / "docs" / "benchmarks.md").exists()
+
+
+def on_files(files, config, **_):
+    """Adds the pages of the gallery, with their pictures, and those of the rooms."""
+    import gallery
+    import rooms
+    from mkdocs.structure.files import File
+
+    found = gallery.examples()
+    texts = {f"gallery/{example.path.stem}.md": gallery.page(example) for example in found}
+    texts["gallery/index.md"] = gallery.index(found)
+    texts |= {f"rooms/{room.name}.md": rooms.page(room) for room in rooms.rooms()}
+    texts["rooms/index.md"] = rooms.index()
+    for address, text in texts.items():
+        files.append(File.generated(config, address, content=text))
+    for example in found:
+        for name in example.pictures:
+            files.append(File.generated(config, f"gallery/{name}", abs_src_path=str(example.folder / name)))
+    return files
 
 
 def on_page_markdown(markdown: str, page, **_) -> str:

@@ -1,6 +1,6 @@
 """Figures of a fit. Needs the extra `plots`; matplotlib is imported when the first figure is made."""
 
-from quenched.plots.canvas import BLUE, GREEN, GREY, HAIRLINE, ORANGE, SMALL, dress, new_figure
+from quenched.plots.canvas import BLUE, GREEN, GREY, HAIRLINE, INK, ORANGE, SMALL, dress, new_figure
 from quenched.plots.corner import plot_corner
 from quenched.plots.correlation import plot_correlation
 from quenched.plots.error_bars import plot_error_bars
@@ -18,6 +18,7 @@ __all__ = [
     "GREEN",
     "GREY",
     "HAIRLINE",
+    "INK",
     "ORANGE",
     "SMALL",
     "Panel",

@@ -18,7 +18,9 @@ _WRITTEN = 10  # rows whose numbers are written into their squares
 
 
 def plot_correlation(fit: Fit, axes: "Axes | None" = None, *, most: int = _MOST) -> "Axes":
-    """Draw the correlation matrix of the coordinates on the real line, dark for −1 and bright for +1.
+    """Draw the correlation matrix of the coordinates on the real line, dark where negative and bright where positive.
+
+    The scale goes as far as the strongest correlation; the diagonal, which says nothing, is left out.
 
     Parameters
     ----------
@@ -37,8 +39,10 @@ def plot_correlation(fit: Fit, axes: "Axes | None" = None, *, most: int = _MOST)
     left_out = fit.posterior.dim - len(places)
     title = f"Correlations ({len(places)} of {fit.posterior.dim})" if left_out else "Correlations"
     dress(axes, title=title)
-    image = axes.imshow(correlation, cmap="cividis", vmin=-1.0, vmax=1.0, interpolation="nearest")
-    bar = axes.figure.colorbar(image, ax=axes, shrink=0.8, ticks=[-1, 0, 1])
+    np.fill_diagonal(correlation, np.nan)
+    most_of_all = max(0.1, float(np.nanmax(np.abs(correlation)))) if len(places) > 1 else 1.0
+    image = axes.imshow(correlation, cmap="cividis", vmin=-most_of_all, vmax=most_of_all, interpolation="nearest")
+    bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)
     bar.ax.tick_params(labelsize=SMALL - 1, colors=GREY)
     bar.outline.set_visible(False)  # pyright: ignore
     shown = [names[place] for place in places] if len(places) <= _LABELLED else []
@@ -47,8 +51,8 @@ def plot_correlation(fit: Fit, axes: "Axes | None" = None, *, most: int = _MOST)
     axes.set_xticks(ticks, shown, rotation=90, fontsize=size, **PLAIN)
     axes.set_yticks(ticks, shown, fontsize=size, **PLAIN)
     if len(places) <= _WRITTEN:
-        for i, j in np.ndindex(correlation.shape):
-            ink = "white" if correlation[i, j] < 0.2 else "black"
+        for i, j in zip(*np.nonzero(~np.eye(len(places), dtype=bool)), strict=True):
+            ink = "white" if correlation[i, j] < 0.2 * most_of_all else "black"
             axes.text(j, i, f"{correlation[i, j]:.2f}", ha="center", va="center", fontsize=SMALL - 2, color=ink)
     axes.spines[:].set_visible(False)
     return axes
