@@ -94,6 +94,41 @@ def _address(thing, name: str) -> str:
     return f"{thing.__module__}.{name}" if hasattr(thing, "__qualname__") else f"quenched.{name}"
 
 
+def findings() -> str:
+    """Every finding of a diagnosis."""
+    from quenched.diagnostics.verdict import FINDINGS
+
+    rows = [f"| {finding.name} | {FOUND[finding.name]} |" for finding in FINDINGS]
+    return "\n".join(["| a diagnosis may find | what it means, and what to do |", "|---|---|", *rows])
+
+
+def decisions() -> str:
+    import decisions
+
+    return decisions.decisions()
+
+
+def messages() -> str:
+    import messages
+
+    return messages.table()
+
+
+# What a finding means. One without a line is a mistake, and ends the build.
+FOUND = {
+    "not a maximum": "The bound still rises in some direction: `qd.fit(log_density, fit)` goes on, or start elsewhere (`starts=8`).",
+    "short of the top": "More is to be gained on these draws: `qd.fit(log_density, fit, method=qd.Joint(gradient_tolerance=1e-6))`.",
+    "draws matter": "Other draws would give clearly other means or sds: give more, as many as it says.",
+    "draws suffice": "Nothing to do: the standard errors due to the draws stand in the table.",
+    "correlations left out": "The family leaves out correlations that the means know of: read the sds of `diagnosis.linear_response`, or "
+    "take a larger family.",
+    "skewed": 'The target is skewed along the parameters that are named: `family="auto"`, or another scale for them.',
+    "driven": "The spread of the others changes with the parameters that are named (a funnel): write the model non-centred, or nest "
+    "them: `qd.nested(log_density, start, outer=[...])`.",
+    "copies elsewhere": "The log density has equal copies (exchanged components, changed signs): add what it says to the evidence, or order "
+    "the components (`qd.ordered`).",
+}
+
 # What helps, by the rule that holds. A rule without a remedy is a mistake, and ends the build.
 REMEDIES = {
     "did not end well": "What the status says, below; `qd.fit(log_density, fit)` goes on from where it stopped.",
@@ -113,4 +148,13 @@ REMEDIES = {
     "fits": "Use it.",
 }
 
-PARTS = {"readme": readme, "changelog": changelog, "rules": rules, "statuses": statuses, "reference": reference}
+PARTS = {
+    "readme": readme,
+    "changelog": changelog,
+    "rules": rules,
+    "statuses": statuses,
+    "findings": findings,
+    "messages": messages,
+    "decisions": decisions,
+    "reference": reference,
+}
