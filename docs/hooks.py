@@ -1,9 +1,54 @@
-"""What the pages take from elsewhere, when they are built: the README, the changelog, and tables of the code itself."""
+"""What the pages take from elsewhere, when they are built: the README, the changelog, tables of the code itself, the rooms, and
+the gallery, whose examples are run.
+"""
 
 import re
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+def on_config(config, **_):
+    """Lists the pages that are made, under their headings in the navigation."""
+    import gallery
+    import rooms
+
+    made = {
+        "Gallery": ["gallery/index.md", *(f"gallery/{path.stem}.md" for path in gallery.paths())],
+        "Rooms, for contributors": ["rooms/index.md", *(f"rooms/{room.name}.md" for room in rooms.rooms())],
+    }
+    config.nav = [
+        {heading: made[heading]} if (heading := next(iter(entry))) in made else entry
+        for entry in config.nav
+        if not _absent(entry)
+    ]
+    return config
+
+
+def _absent(entry) -> bool:
+    """A page of somebody else's that is not there yet."""
+    return entry == {"Benchmarks": "benchmarks.md"} and not (ROOT / "docs" / "benchmarks.md").exists()
+
+
+def on_files(files, config, **_):
+    """Adds the pages of the gallery, with their pictures, and those of the rooms."""
+    import gallery
+    import rooms
+    from mkdocs.structure.files import File
+
+    found = gallery.examples()
+    texts = {f"gallery/{example.path.stem}.md": gallery.page(example) for example in found}
+    texts["gallery/index.md"] = gallery.index(found)
+    texts |= {f"rooms/{room.name}.md": rooms.page(room) for room in rooms.rooms()}
+    texts["rooms/index.md"] = rooms.index()
+    for address, text in texts.items():
+        files.append(File.generated(config, address, content=text))
+    for example in found:
+        for name in example.pictures:
+            files.append(File.generated(config, f"gallery/{name}", abs_src_path=str(example.folder / name)))
+    return files
 
 
 def on_page_markdown(markdown: str, page, **_) -> str:
@@ -49,6 +94,41 @@ def _address(thing, name: str) -> str:
     return f"{thing.__module__}.{name}" if hasattr(thing, "__qualname__") else f"quenched.{name}"
 
 
+def findings() -> str:
+    """Every finding of a diagnosis."""
+    from quenched.diagnostics.verdict import FINDINGS
+
+    rows = [f"| {finding.name} | {FOUND[finding.name]} |" for finding in FINDINGS]
+    return "\n".join(["| a diagnosis may find | what it means, and what to do |", "|---|---|", *rows])
+
+
+def decisions() -> str:
+    import decisions
+
+    return decisions.decisions()
+
+
+def messages() -> str:
+    import messages
+
+    return messages.table()
+
+
+# What a finding means. One without a line is a mistake, and ends the build.
+FOUND = {
+    "not a maximum": "The bound still rises in some direction: `qd.fit(log_density, fit)` goes on, or start elsewhere (`starts=8`).",
+    "short of the top": "More is to be gained on these draws: `qd.fit(log_density, fit, method=qd.Joint(gradient_tolerance=1e-6))`.",
+    "draws matter": "Other draws would give clearly other means or sds: give more, as many as it says.",
+    "draws suffice": "Nothing to do: the standard errors due to the draws stand in the table.",
+    "correlations left out": "The family leaves out correlations that the means know of: read the sds of `diagnosis.linear_response`, or "
+    "take a larger family.",
+    "skewed": 'The target is skewed along the parameters that are named: `family="auto"`, or another scale for them.',
+    "driven": "The spread of the others changes with the parameters that are named (a funnel): write the model non-centred, or nest "
+    "them: `qd.nested(log_density, start, outer=[...])`.",
+    "copies elsewhere": "The log density has equal copies (exchanged components, changed signs): add what it says to the evidence, or order "
+    "the components (`qd.ordered`).",
+}
+
 # What helps, by the rule that holds. A rule without a remedy is a mistake, and ends the build.
 REMEDIES = {
     "did not end well": "What the status says, below; `qd.fit(log_density, fit)` goes on from where it stopped.",
@@ -68,4 +148,13 @@ REMEDIES = {
     "fits": "Use it.",
 }
 
-PARTS = {"readme": readme, "changelog": changelog, "rules": rules, "statuses": statuses, "reference": reference}
+PARTS = {
+    "readme": readme,
+    "changelog": changelog,
+    "rules": rules,
+    "statuses": statuses,
+    "findings": findings,
+    "messages": messages,
+    "decisions": decisions,
+    "reference": reference,
+}

@@ -57,3 +57,13 @@ def test_what_is_wrong_is_named():
         MixedModel("y ~ x + (1|group)", likelihood="poisson").fit(table)
     with pytest.raises(ValueError, match="likelihood='probit'"):
         MixedModel("y ~ x", likelihood="probit").fit(table)
+
+
+def test_a_long_table_takes_no_square_of_its_rows():
+    from quenched.models.mixed.design import read_design
+
+    random = np.random.default_rng(3)
+    table = pandas.DataFrame({"y": random.standard_normal(200_000), "x": random.standard_normal(200_000)})
+    assert read_design("y ~ x", table, "gaussian").fixed.shape == (200_000, 2)
+    with pytest.raises(ValueError, match="not told apart"):
+        read_design("y ~ x + z", table.assign(z=2.0 * table["x"]), "gaussian")

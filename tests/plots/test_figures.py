@@ -117,7 +117,7 @@ def test_plot_writes_a_file(tmp_path, rounds):
     path = tmp_path / "new" / "fit.png"
     figure = make_fit(SCHOOLS, rounds=rounds).plot(path)
     assert path.read_bytes().startswith(b"\x89PNG")
-    assert len(visible(figure)) == 11
+    assert len(visible(figure)) == 12  # the monitor, the strongest pair, and ten numbers
 
 
 def test_settings_of_matplotlib_are_left_alone():
@@ -138,3 +138,18 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r'pip install "quenched\[plots\]"'):
         make_fit(1.0).plot()
+
+
+def test_many_numbers_in_no_order_are_sorted_and_a_time_series_is_not():
+    means = np.sin(np.linspace(0, 6, 100))
+    (series,) = visible(plot_marginals(make_fit(means)))
+    (mixed,) = visible(plot_marginals(make_fit(np.random.default_rng(1).permutation(means))))
+    assert series.get_xlabel() == "index"
+    assert mixed.get_xlabel() != "index"
+    assert (np.diff(mixed.get_lines()[0].get_ydata()) >= 0).all()
+
+
+@pytest.mark.parametrize(("numbers", "panels"), [(2, 4), (20, 4), (2000, 4)])
+def test_the_overview_shows_what_can_be_read(numbers, panels):
+    figure = plot_fit(make_fit({"a": 0.0, "w": np.zeros(numbers - 1)}))
+    assert len(visible(figure)) == panels + (1 if numbers == 2000 else 0)  # and the bar of the colours

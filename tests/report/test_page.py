@@ -1,6 +1,8 @@
 """The parts of a page: escaped, self-contained, whole or not at all."""
 
 import base64
+import hashlib
+import json
 import os
 import xml.etree.ElementTree as ElementTree
 
@@ -20,13 +22,34 @@ def test_everything_is_escaped():
             NASTY,
             table([NASTY], [[NASTY]], caption=NASTY),
             facts([(NASTY, NASTY)]),
-            verdict_box("good", NASTY, NASTY),
+            verdict_box("good", NASTY, f"Because of {NASTY}"),
             picture(b"", "image/png", NASTY),
         )
     )
-    assert "<script" not in page
+    assert page.count("<script") == 1  # ours
     assert page.count("&lt;script&gt;") == 15
     assert 'alt="&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt; &amp; &quot;quotes&quot;"' in page
+
+
+def test_only_our_script_may_run():
+    page = str(Document("t"))
+    script = page.split("<script>")[1].split("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src &#x27;sha256-{digest}&#x27;" in page
+
+
+def test_rows_for_the_script_cannot_end_it():
+    shown = table(["name"], [[f"</script><img src=x>{i}"] for i in range(300)])
+    held = shown.split('class="rows">')[1]
+    assert held.index("</script>") == len(held) - len("</script></div>")
+    assert json.loads(held.split("</script>")[0])[299] == ["</script><img src=x>299"]
+
+
+def test_sections_are_listed_from_three_on():
+    page = Document("t").section("one", "1").section("two", "2")
+    assert "nav" not in str(page).split("</style>")[1].split("<script>")[0]
+    assert '<a href="#section-3">three</a>' in str(page.section("three", "3"))
+    assert '<h2 id="section-3">three</h2>' in str(page.section("three", "3"))
 
 
 def test_markup_is_kept():

@@ -9,28 +9,28 @@ from typing import TYPE_CHECKING, NamedTuple
 import jax
 import numpy as np
 
-from quenched.draws import Purpose, make, stream
 from quenched.plots.canvas import GREY, INK, PLAIN, SMALL, new_figure
-from quenched.plots.panels import draw_density, draw_intervals
-from quenched.posterior import to_natural
+from quenched.plots.panels import draw_density, draw_intervals, draw_outline, draw_ticks
+from quenched.plots.spread import spread
 from quenched.result import Fit
+from quenched.transforms import Parameters
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 _PANELS = 12
 _COLUMNS = 4
-_POINTS = 16_384  # a power of two, for Sobol points
-_NUMBERS = 20_000_000  # in all: many parameters get fewer points each
-_LARGEST_SOBOL = 1000  # coordinates
 
 
 class _Panel(NamedTuple):
     title: str
     values: np.ndarray  # (n,) for a density, (n, numbers) for intervals
+    others: np.ndarray | None  # samples of somebody else's, of the same form
 
 
-def plot_marginals(fit: Fit, figure: "Figure | SubFigure | None" = None) -> "Figure | SubFigure":
+def plot_marginals(
+    fit: Fit, figure: "Figure | SubFigure | None" = None, *, samples: Parameters | None = None
+) -> "Figure | SubFigure":
     """Draw the marginal posterior of every number, or of every array when there are many numbers.
 
     Parameters
@@ -39,8 +39,10 @@ def plot_marginals(fit: Fit, figure: "Figure | SubFigure | None" = None) -> "Fig
         What to show.
     figure
         Where to draw; None makes a figure.
+    samples
+        To compare with, as `fit.sample` gives them: of a Markov chain, or `fit.resample(n)`. Drawn as a dashed outline.
     """
-    panels = _panels(fit)
+    panels = _panels(fit, samples)
     shown = panels[:_PANELS]
     rows, columns = _grid(len(shown))
     figure = new_figure(*marginals_size(fit)) if figure is None else figure
@@ -48,10 +50,13 @@ def plot_marginals(fit: Fit, figure: "Figure | SubFigure | None" = None) -> "Fig
     for axes, panel in zip(grid, shown, strict=False):
         draw = draw_density if panel.values.ndim == 1 else draw_intervals
         draw(axes, panel.values)
+        if panel.others is not None:
+            (draw_outline if panel.values.ndim == 1 else draw_ticks)(axes, panel.others)
         axes.set_title(panel.title, loc="left", fontsize=SMALL + 1, color=INK, **PLAIN)
     for axes in grid[len(shown) :]:
         axes.set_axis_off()
     note = "mean, 50 % interval (strong) and 95 % interval (faint)"
+    note += "; dashed: the samples" if samples is not None else ""
     left_out = len(panels) - len(shown)
     figure.supxlabel(f"{note}; {left_out} more arrays not shown" if left_out else note, fontsize=SMALL, color=GREY)
     return figure
@@ -76,25 +81,33 @@ def _sizes(fit: Fit) -> list[int]:
     return [int(np.prod(leaf.shape)) for leaf in fit.space.leaves]
 
 
-def _panels(fit: Fit) -> list[_Panel]:
+def _panels(fit: Fit, samples: Parameters | None) -> list[_Panel]:
     one_each = sum(_sizes(fit)) <= _PANELS
+    own = jax.tree.leaves(spread(fit))
+    theirs = [None] * len(own) if samples is None else _like(fit, samples, own)
     panels = []
-    for leaf, values in zip(fit.space.leaves, jax.tree.leaves(_spread(fit)), strict=True):
+    for leaf, values, others in zip(fit.space.leaves, own, theirs, strict=True):
         size = values[0].size
         if one_each or size == 1:
             for name, index in leaf.entries(leaf.shape):
-                panels.append(_Panel(name, values[(slice(None), *index)]))
+                place = (slice(None), *index)
+                panels.append(_Panel(name, values[place], None if others is None else others[place]))
         elif size:
             shape = " × ".join(map(str, leaf.shape))
-            panels.append(_Panel(f"{leaf.name} ({shape})", values.reshape(len(values), -1)))
+            flat = None if others is None else others.reshape(len(others), -1)
+            panels.append(_Panel(f"{leaf.name} ({shape})", values.reshape(len(values), -1), flat))
     return panels
 
 
-def _spread(fit: Fit):
-    """Points that follow the posterior, in natural units; evenly spread, so that curves are smooth."""
-    dim = fit.posterior.dim
-    kind = "sobol" if dim <= _LARGEST_SOBOL else "antithetic"
-    n = _POINTS
-    while n > 256 and n * dim > _NUMBERS:
-        n //= 2
-    return to_natural(fit.space, fit.posterior.transform(make(kind, n, dim, stream(0, Purpose.CURVES)).points))
+def _like(fit: Fit, samples: Parameters, own: list[np.ndarray]) -> list[np.ndarray]:
+    """Samples by the arrays of the fit; a mapping may hold more than those."""
+    if isinstance(samples, dict) and isinstance(fit.mean, dict):
+        samples = {name: samples[name] for name in fit.mean if name in samples}
+    found = [np.asarray(leaf) for leaf in jax.tree.leaves(samples)]
+    shapes = [array.shape[1:] for array in own]
+    if [array.shape[1:] for array in found] != shapes:
+        raise ValueError(
+            f"samples: arrays of shapes {[array.shape for array in found]}; as fit.sample(n) gives them they have the shapes "
+            f"{[('n', *shape) for shape in shapes]}."
+        )
+    return found

@@ -53,6 +53,8 @@ def _finite_rounds(fit: Fit) -> History:
 
 def _draw_one(axes: "Axes", only: Round, tolerance: float | None) -> None:
     """One round: two values on a line of nats, with the tolerance shaded below the bound."""
+    from matplotlib.ticker import MaxNLocator
+
     label = f"nats, on {only.n_draws} draws"
     if tolerance is not None:
         axes.axvspan(only.bound - tolerance, only.bound, color=BLUE, alpha=0.1, lw=0)
@@ -64,6 +66,7 @@ def _draw_one(axes: "Axes", only: Round, tolerance: float | None) -> None:
     axes.margins(x=0.15)
     axes.set_xlabel(label, fontsize=SMALL, color=GREY)
     plain_numbers(axes.xaxis)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
 
 
 def _draw_rounds(axes: "Axes", seen: History) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from quenched.plots.canvas import BLUE, ORANGE, dress, plain_numbers
+from quenched.plots.canvas import BLUE, INK, ORANGE, dress, plain_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,8 +43,10 @@ def draw_density(axes: "Axes", values: np.ndarray) -> None:
 
 
 def draw_intervals(axes: "Axes", values: np.ndarray) -> None:
-    """Samples (n, numbers) as means with intervals, one number beside the other."""
-    dress(axes, xlabel="index")
+    """Samples (n, numbers) as means with intervals, one number beside the other; many in no order are put into one."""
+    ordered = values.shape[1] <= _BARS or _smooth(values.mean(axis=0))
+    values = values if ordered else values[:, np.argsort(values.mean(axis=0), kind="stable")]
+    dress(axes, xlabel="index" if ordered else "from the lowest to the highest mean")
     far_left, left, right, far_right = np.quantile(values, _INTERVALS, axis=0)
     mean, index = values.mean(axis=0), np.arange(values.shape[1])
     if len(index) <= _BARS:
@@ -58,6 +60,36 @@ def draw_intervals(axes: "Axes", values: np.ndarray) -> None:
     axes.set_xlim(-0.7, len(index) - 0.3)
     _few_ticks(axes.xaxis, integer=True)
     _few_ticks(axes.yaxis)
+
+
+def _smooth(means: np.ndarray) -> bool:
+    """Whether neighbours are alike, as in a time series (von Neumann's ratio, 2 for independent ones)."""
+    return float(np.mean(np.diff(means) ** 2)) < 1.2 * float(np.var(means)) + 1e-300
+
+
+def draw_outline(axes: "Axes", values: np.ndarray) -> None:
+    """Samples of somebody else's over a density, as a dashed outline of the same area."""
+    low, high = axes.get_xlim()
+    wide = np.quantile(values, [0.002, 0.998])
+    low, high = min(low, wide[0]), max(high, wide[1])
+    counts, edges = np.histogram(values, bins=_BINS, range=(low, high))
+    curve = gaussian_filter1d(counts.astype(float), _SMOOTHING, mode="nearest") / (len(values) * (edges[1] - edges[0]))
+    own = axes.get_lines()[0]
+    x, y = (np.asarray(part, float) for part in own.get_data())
+    area = float(np.trapezoid(y, x))
+    axes.plot(0.5 * (edges[1:] + edges[:-1]), curve * area, color=INK, lw=1.3, ls="--")
+    axes.set_ylim(0, 1.05 * max(float(y.max()), float(curve.max()) * area))
+
+
+def draw_ticks(axes: "Axes", values: np.ndarray) -> None:
+    """Means and 95 % intervals of somebody else's samples, beside those that are there in the order of their index."""
+    if axes.get_xlabel() != "index":
+        return
+    low, high = np.quantile(values, [_INTERVALS[0], _INTERVALS[-1]], axis=0)
+    index = np.arange(values.shape[1])
+    axes.plot(index, values.mean(axis=0), "_", color=INK, markersize=4)
+    axes.plot(index, low, ls="--", color=INK, lw=0.8)
+    axes.plot(index, high, ls="--", color=INK, lw=0.8)
 
 
 def _few_ticks(axis: Any, integer: bool = False) -> None:

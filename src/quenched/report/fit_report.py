@@ -1,6 +1,7 @@
 """The report of a fit: the verdict first, then the numbers, the figures, and how they came about."""
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,18 @@ import numpy as np
 
 from quenched.diagnostics import Diagnosis
 from quenched.outcome import Status
-from quenched.plots import plot_marginals, plot_monitor
+from quenched.plots import plot_corner, plot_correlation, plot_marginals, plot_monitor
 from quenched.report.markup import Level, Markup, facts, figure, table, verdict_box
 from quenched.report.page import Document
 from quenched.result import Fit
 from quenched.summary import evidence_in_words, rows_of
-from quenched.trust import Trust
+from quenched.trust import Trust, reweight
+from quenched.weights import BAD
 
-_ROWS = 500  # of the summary; a page with more is slow and read by nobody
+_ROWS = 20_000  # of a table; the page holds them, and shows some hundred at a time
+_MANY = 60  # numbers from which on the worst come first, and arrays are summed up
+_PAIRS = 6  # numbers that get a corner plot
+_CORRELATED = 3000  # numbers up to which correlations are looked for
 
 
 def write_report(fit: Fit, path: str | Path, title: str = "Fit") -> Path:
@@ -96,18 +101,77 @@ def _monitor(fit: Fit) -> Iterator[Any]:
 
 def _posterior(fit: Fit) -> Iterator[Any]:
     everything = rows_of(fit, fit.diagnosis)
-    heads = {"name": "parameter", "mean": "mean", "sd": "standard deviation"}
-    yield table(
-        ["± due to the draws" if column.endswith("_error") else heads.get(column, column) for column in everything[0]],
-        [tuple(row.values()) for row in everything[:_ROWS]],
-        caption="In natural units.",
-    )
-    if len(everything) > _ROWS:
-        yield f"{len(everything) - _ROWS} more numbers are in the saved fit."
-    try:
+    many = len(everything) > _MANY
+    if many and len(fit.space.leaves) > 1:
+        yield _arrays(fit, everything)
+    with contextlib.suppress(ImportError):
         yield figure(plot_marginals(fit), "Marginal posteriors in natural units.")
-    except ImportError:
+    heads = {"name": "parameter", "mean": "mean", "sd": "standard deviation"}
+    columns = ["± due to the draws" if name.endswith("_error") else heads.get(name, name) for name in everything[0]]
+    rows = [tuple(row.values()) for row in everything]
+    caption = "In natural units."
+    concern = _concern(fit) if many else None
+    if concern is not None:
+        head, why, moved = concern
+        columns, rows = [*columns, head], [(*row, m) for row, m in zip(rows, moved, strict=True)]
+        rows = [rows[place] for place in np.argsort(-np.nan_to_num(np.abs(moved)), kind="stable")]
+        caption += f" First those whose mean {why}."
+    yield table(columns, rows[:_ROWS], caption=caption)
+    if len(rows) > _ROWS:
+        yield f"{len(rows) - _ROWS} more numbers are in the saved fit."
+    yield from _together(fit, len(everything))
+
+
+def _concern(fit: Fit) -> tuple[str, str, np.ndarray] | None:
+    """How far each mean may be off, in standard deviations, and by which judge; None where nothing can tell."""
+    if not len(fit.log_ratios) or not np.isfinite(fit.log_ratios).all():
+        return None
+    if fit.khat <= BAD:
+        samples = fit.posterior.transform(fit.check_draws)
+        found = reweight(fit.space, fit.mean, fit.sd, samples, fit.weights.weights)
+        flat = lambda tree: np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(tree)])
+        moved = (flat(found.mean) - flat(fit.mean)) / np.maximum(flat(fit.sd), np.finfo(float).tiny)
+        return "moved by weights (sds)", "the importance weights of the check draws would move most", moved
+    if fit.posterior.member.affine and fit.space.coordinate_names() == fit.space.names():
+        moved, error = _moves(fit)
+        noise = f"; as far as can be told, by ± {np.median(error):.2g}"
+        return "moved by other draws (sds)", f"other draws might move most{noise}", moved
+    return None
+
+
+def _moves(fit: Fit) -> tuple[np.ndarray, np.ndarray]:
+    """A step of natural gradient on the check draws for each mean, in standard deviations, and its error (see `trust.drift`)."""
+    ratios = fit.log_ratios - fit.log_ratios.mean()
+    along = (fit.posterior.transform(fit.check_draws) - fit.posterior.mean) / np.sqrt(fit.posterior.variance())
+    moves = ratios[:, None] * along
+    return moves.mean(axis=0), moves.std(axis=0) / np.sqrt(len(ratios))
+
+
+def _arrays(fit: Fit, everything: Sequence[dict[str, Any]]) -> Markup:
+    rows, at = [], 0
+    for leaf in fit.space.leaves:
+        own = everything[at : at + int(np.prod(leaf.shape))]
+        at += len(own)
+        if own:
+            means, sds = ([row[name] for row in own] for name in ("mean", "sd"))
+            shape = " × ".join(map(str, leaf.shape)) or "one number"
+            rows.append((leaf.name, shape, min(means), max(means), min(sds), max(sds)))
+    heads = ["array", "shape", "lowest mean", "highest mean", "smallest sd", "largest sd"]
+    return table(heads, rows, caption="The arrays of the parameters.")
+
+
+def _together(fit: Fit, numbers: int) -> Iterator[Any]:
+    """How parameters vary together, as far as it can be drawn."""
+    if not 2 <= numbers <= _CORRELATED:
         return
+    with contextlib.suppress(ImportError):
+        if numbers <= _PAIRS:
+            yield figure(
+                plot_corner(fit),
+                "Pairs: contours with half and 95 % of the posterior; dots are samples moved to the target by their weights.",
+            )
+        else:
+            yield figure(plot_correlation(fit).figure, "Correlations on the real line.")  # pyright: ignore
 
 
 def _hyper(fit: Fit) -> Iterator[Markup]:

@@ -3,6 +3,7 @@
 import base64
 import html
 import io
+import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 Level = Literal["good", "caution", "bad"]
+_STILL = 200  # rows that are there without the script; all are there with it
+_SEARCHED = 12  # rows from which on a table can be searched
 MARKS = {"good": "✓", "caution": "!", "bad": "✕"}
 
 
@@ -36,7 +39,9 @@ def part(value: Any) -> Markup:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> Markup:
-    """A table; columns that hold only numbers are aligned to the right.
+    """A table that sorts by a click on a heading; columns that hold only numbers are aligned to the right.
+
+    A long one has a field to search in, and shows some hundred rows at a time.
 
     Parameters
     ----------
@@ -58,14 +63,42 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = 
         if len(row) != len(columns):
             raise ValueError(f"rows: {row!r} has {len(row)} cells, but there are {len(columns)} columns.")
     kinds = ["number" if _is_numeric(row[i] for row in cells) else "text" for i in range(len(columns))]
-    head = "".join(f'<th scope="col" class="{k}">{escape(name)}</th>' for k, name in zip(kinds, columns, strict=True))
+    head = "".join(
+        f'<th scope="col" class="{kind}"><button type="button">{escape(name)}</button></th>'
+        for kind, name in zip(kinds, columns, strict=True)
+    )
+    texts = [[escape(cell) for cell in row] for row in cells]
     body = "".join(
-        "<tr>" + "".join(f'<td class="{k}">{escape(cell)}</td>' for k, cell in zip(kinds, row, strict=True)) + "</tr>\n"
-        for row in cells
+        "<tr>" + "".join(f'<td class="{k}">{cell}</td>' for k, cell in zip(kinds, row, strict=True)) + "</tr>\n"
+        for row in texts[:_STILL]
     )
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     return Markup(
-        f'<div class="scroll"><table>{title}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>'
+        f'<div class="table">{_tools(len(cells))}<div class="scroll"><table>{title}<thead><tr>{head}</tr></thead>\n'
+        f"<tbody>\n{body}</tbody></table></div>{_rest(texts)}</div>"
+    )
+
+
+def _tools(n: int) -> str:
+    if n < _SEARCHED:
+        return ""
+    return (
+        '<div class="tools" hidden><input class="search" type="search" placeholder="Search" aria-label="Search this table">'
+        '<span class="count" role="status"></span></div>'
+    )
+
+
+def _rest(texts: Sequence[Sequence[str]]) -> str:
+    """All rows of a long table as data for the script, which a browser does not run."""
+    if len(texts) <= _STILL:
+        return ""
+    plain = json.dumps(
+        [[html.unescape(cell) for cell in row] for row in texts], ensure_ascii=False, separators=(",", ":")
+    )
+    held = plain.replace("<", "\\u003c")
+    return (
+        f'<p class="tools"><noscript>The first {_STILL} of {len(texts)} rows.</noscript>'
+        f'<button class="more" type="button" hidden>Show more</button></p><script type="application/json" class="rows">{held}</script>'
     )
 
 
@@ -96,11 +129,18 @@ def facts(pairs: Iterable[tuple[str, Any]]) -> Markup:
 
 
 def verdict_box(level: Level, heading: str, text: str) -> Markup:
-    """A box that says in words, in a sign and in a colour how far to trust what follows."""
+    """A box that says in words, in a sign and in a colour how far to trust what follows; the heading is not said twice."""
+    text = after(heading, text)
     return Markup(
         f'<div class="verdict {level}" role="note"><span class="mark" aria-hidden="true">{MARKS[level]}</span>'
         f"<div><strong>{escape(heading)}</strong><p>{escape(text)}</p></div></div>"
     )
+
+
+def after(heading: str, text: str) -> str:
+    """What a text says after its heading, if it begins with that."""
+    rest = text.removeprefix(heading).lstrip(":. ")
+    return rest[:1].upper() + rest[1:]
 
 
 def figure(drawn: "Figure | SubFigure", caption: str = "") -> Markup:
@@ -119,5 +159,6 @@ def picture(content: bytes, kind: str, caption: str = "", *, chart: bool = False
     shown = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
     name = ' class="chart"' if chart else ""
     return Markup(
-        f'<figure{name}><img alt="{escape(caption)}" src="data:{escape(kind)};base64,{encoded}">{shown}</figure>'
+        f'<figure{name}><button class="enlarge" type="button" aria-label="Enlarge"><img alt="{escape(caption)}" '
+        f'src="data:{escape(kind)};base64,{encoded}"></button>{shown}</figure>'
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quenched.report.fit_report import headline, level
-from quenched.report.markup import MARKS, Level, Markup, escape
+from quenched.report.markup import MARKS, Level, Markup, after, escape
 from quenched.summary import describe, rows_of, shown
 
 if TYPE_CHECKING:
@@ -103,11 +103,10 @@ def _page(*parts: str) -> str:
 
 def _verdict(grade: Level, heading: str, text: str) -> Markup:
     colour = _COLOURS[grade]
-    text = text.removeprefix(heading).lstrip(":. ")
     return Markup(
         f'<div role="note" style="border-left:4px solid {colour};background:{colour}22;padding:0.5em 0.9em;margin:0.3em 0">'
         f'<strong><span aria-hidden="true" style="color:{colour}">{MARKS[grade]}</span> {escape(heading)}</strong>'
-        f"<div>{escape(text[:1].upper() + text[1:])}</div></div>"
+        f"<div>{escape(after(heading, text))}</div></div>"
     )
 
 

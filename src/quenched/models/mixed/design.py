@@ -111,7 +111,8 @@ def _insist_rank(fixed: np.ndarray, names: tuple[str, ...]) -> None:
     if not fixed.shape[1]:
         return
     scaled = fixed / np.maximum(np.linalg.norm(fixed, axis=0), 1e-300)
-    _, singular, right = np.linalg.svd(scaled, full_matrices=True)
+    wide = len(scaled) < scaled.shape[1]  # a tall matrix has all that is asked for without its left half
+    _, singular, right = np.linalg.svd(scaled, full_matrices=wide)
     if len(singular) < fixed.shape[1] or singular[-1] < _RANK * singular[0]:
         together = [names[place] for place in np.flatnonzero(np.abs(right[-1]) > 0.1)]
         raise ValueError(

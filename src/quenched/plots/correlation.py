@@ -1,0 +1,82 @@
+"""The correlations of a posterior on the real line, as a heat map."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from quenched.plots.canvas import GREY, PLAIN, SMALL, dress, new_figure
+from quenched.result import Fit
+from quenched.transforms import real_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MOST = 40  # rows that can be read
+_DENSE = 3000  # coordinates whose whole covariance may be formed
+_LABELLED = 32
+_WRITTEN = 10  # rows whose numbers are written into their squares
+
+
+def plot_correlation(fit: Fit, axes: "Axes | None" = None, *, most: int = _MOST) -> "Axes":
+    """Draw the correlation matrix of the coordinates on the real line, dark where negative and bright where positive.
+
+    The scale goes as far as the strongest correlation; the diagonal, which says nothing, is left out.
+
+    Parameters
+    ----------
+    fit
+        What to show. Of many coordinates, those that correlate most with another.
+    axes
+        Where to draw; None makes a figure, found as `axes.figure`.
+    most
+        Coordinates to show at the most.
+    """
+    places = _places(fit, most)
+    correlation = _correlation(fit, places)
+    names = real_names(fit.space)
+    side = max(3.0, min(8.0, 0.22 * len(places) + 2.2))
+    axes = new_figure(side + 0.9, side).subplots() if axes is None else axes
+    left_out = fit.posterior.dim - len(places)
+    title = f"Correlations ({len(places)} of {fit.posterior.dim})" if left_out else "Correlations"
+    dress(axes, title=title)
+    np.fill_diagonal(correlation, np.nan)
+    most_of_all = max(0.1, float(np.nanmax(np.abs(correlation)))) if len(places) > 1 else 1.0
+    image = axes.imshow(correlation, cmap="cividis", vmin=-most_of_all, vmax=most_of_all, interpolation="nearest")
+    bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)
+    bar.ax.tick_params(labelsize=SMALL - 1, colors=GREY)
+    bar.outline.set_visible(False)  # pyright: ignore
+    shown = [names[place] for place in places] if len(places) <= _LABELLED else []
+    ticks = np.arange(len(shown))
+    size = SMALL - 1 if len(places) <= 20 else SMALL - 2.5
+    axes.set_xticks(ticks, shown, rotation=90, fontsize=size, **PLAIN)
+    axes.set_yticks(ticks, shown, fontsize=size, **PLAIN)
+    if len(places) <= _WRITTEN:
+        for i, j in zip(*np.nonzero(~np.eye(len(places), dtype=bool)), strict=True):
+            ink = "white" if correlation[i, j] < 0.2 * most_of_all else "black"
+            axes.text(j, i, f"{correlation[i, j]:.2f}", ha="center", va="center", fontsize=SMALL - 2, color=ink)
+    axes.spines[:].set_visible(False)
+    return axes
+
+
+def _places(fit: Fit, most: int) -> np.ndarray:
+    """Coordinates to show, in their order."""
+    dim = fit.posterior.dim
+    if dim <= most:
+        return np.arange(dim)
+    if dim > _DENSE:  # those of the smallest arrays: what the many have in common
+        sizes = np.repeat(fit.space.sizes, fit.space.sizes)
+        return np.sort(np.argsort(sizes, kind="stable")[:most])
+    strength = np.abs(_scaled(fit.covariance))
+    np.fill_diagonal(strength, 0.0)
+    return np.sort(np.argsort(-strength.max(axis=0), kind="stable")[:most])
+
+
+def _correlation(fit: Fit, places: np.ndarray) -> np.ndarray:
+    if len(places) == fit.posterior.dim or not fit.posterior.member.affine:
+        return _scaled(fit.covariance)[np.ix_(places, places)]
+    return _scaled(fit.posterior.marginal([int(place) for place in places]).covariance)
+
+
+def _scaled(covariance: np.ndarray) -> np.ndarray:
+    scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    return covariance / np.outer(scale, scale)

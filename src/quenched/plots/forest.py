@@ -1,0 +1,101 @@
+"""Intervals, one below the other: a forest plot of parameters, and the effects of a grouping from the lowest to the highest."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from quenched.plots.canvas import BLUE, GREY, HAIRLINE, INK, ORANGE, PLAIN, SMALL, dress, new_figure
+from quenched.plots.spread import columns, spread
+from quenched.result import Fit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MOST = 40
+_INTERVALS = (0.025, 0.25, 0.75, 0.975)
+_NORMAL = np.array([-1.959964, -0.6744898, 0.6744898, 1.959964])
+
+
+def plot_forest(
+    fit: Fit, axes: "Axes | None" = None, *, names: Sequence[str] | None = None, most: int = _MOST
+) -> "Axes":
+    """Draw a line for every number: its mean, its 50 % interval (thick) and its 95 % interval (thin), in natural units.
+
+    Parameters
+    ----------
+    fit
+        What to show.
+    axes
+        Where to draw; None makes a figure, found as `axes.figure`.
+    names
+        Of numbers or of whole arrays; all by default.
+    most
+        Lines at the most: of more, those whose mean is the most standard deviations away from zero.
+    """
+    found = columns(fit.space, spread(fit), None if names is None else list(names))
+    labels = list(found)
+    means, sds = (np.array([getattr(values, name)() for values in found.values()]) for name in ("mean", "std"))
+    order = np.argsort(-np.abs(means) / np.maximum(sds, 1e-300), kind="stable")[:most]
+    shown = np.sort(order)
+    edges = np.stack([np.quantile(found[labels[i]], _INTERVALS) for i in shown])
+    left_out = len(labels) - len(shown)
+    axes = _axes(axes, len(shown))
+    dress(axes, title=f"The {len(shown)} clearest of {len(labels)}" if left_out else "Mean, 50 % and 95 % intervals")
+    _draw(axes, means[shown], edges, [labels[i] for i in shown])
+    return axes
+
+
+def plot_effects(table: Any, axes: "Axes | None" = None, *, title: str = "", most: int = _MOST) -> "Axes":
+    """Draw the effects of a grouping, from the lowest to the highest, with their 50 and 95 % intervals.
+
+    Parameters
+    ----------
+    table
+        With `mean` and `sd` by level, as `MixedModel(...).effects_["1|group"]` is: a DataFrame, or a mapping of arrays with
+        the levels under `level`.
+    axes
+        Where to draw; None makes a figure, found as `axes.figure`.
+    title
+        Above it.
+    most
+        Levels that get a line and a name each; of more, all become one band, and the outermost are named.
+    """
+    means, sds = (np.asarray(table[name], float) for name in ("mean", "sd"))
+    levels = [str(level) for level in (table.index if hasattr(table, "index") else table["level"])]
+    order = np.argsort(means, kind="stable")
+    edges = means[order, None] + sds[order, None] * _NORMAL
+    if len(order) <= most:
+        axes = _axes(axes, len(order))
+        dress(axes, title=title)
+        _draw(axes, means[order], edges, [levels[i] for i in order])
+        return axes
+    axes = new_figure(7.2, 3.6).subplots() if axes is None else axes
+    dress(axes, title=title, xlabel=f"{len(order)} levels, from the lowest to the highest mean", ylabel="effect")
+    rank = np.arange(1, len(order) + 1)
+    axes.fill_between(rank, edges[:, 0], edges[:, 3], color=BLUE, alpha=0.18, lw=0)
+    axes.fill_between(rank, edges[:, 1], edges[:, 2], color=BLUE, alpha=0.4, lw=0)
+    axes.plot(rank, means[order], color=INK, lw=1.2)
+    axes.axhline(0.0, color=GREY, lw=0.8, ls=":")
+    for place, side in ((0, "left"), (len(order) - 1, "right")):
+        axes.annotate(
+            levels[order[place]], (rank[place], means[order[place]]), fontsize=SMALL - 1, color=INK, ha=side,
+            xytext=(4 if side == "left" else -4, -10 if side == "left" else 6), textcoords="offset points", **PLAIN,
+        )  # fmt: skip
+    return axes
+
+
+def _axes(axes: "Axes | None", n: int) -> "Axes":
+    return new_figure(6.0, 0.2 * n + 0.9).subplots() if axes is None else axes
+
+
+def _draw(axes: "Axes", means: np.ndarray, edges: np.ndarray, labels: list[str]) -> None:
+    height = np.arange(len(labels))[::-1]
+    axes.hlines(height, edges[:, 0], edges[:, 3], color=BLUE, lw=1.1, alpha=0.7)
+    axes.hlines(height, edges[:, 1], edges[:, 2], color=BLUE, lw=3.2)
+    axes.plot(means, height, "o", color=ORANGE, markersize=3.6, markeredgecolor="white", markeredgewidth=0.5)
+    if edges.min() < 0.0 < edges.max():
+        axes.axvline(0.0, color=HAIRLINE, lw=1.0, zorder=0)
+    axes.set_yticks(height, labels, fontsize=SMALL - (0.5 if len(labels) <= 25 else 2.0), **PLAIN)
+    axes.set_ylim(-0.8, len(labels) - 0.2)
+    axes.tick_params(axis="y", length=0, colors=INK)

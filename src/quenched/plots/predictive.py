@@ -1,0 +1,64 @@
+"""Predictions beside what was observed: bands, and the points outside them."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from quenched.plots.canvas import BLUE, GREY, INK, ORANGE, SMALL, dress, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_INTERVALS = (0.025, 0.25, 0.5, 0.75, 0.975)
+
+
+def plot_predictive(
+    predicted: Any, observed: Any = None, x: Any = None, axes: "Axes | None" = None, *, label: str = ""
+) -> "Axes":
+    """Draw bands that hold 50 and 95 % of the predictions, and the observations; those outside the wide band are crosses.
+
+    Parameters
+    ----------
+    predicted
+        Samples of the prediction, (samples, points): an entry of `fit.predict(n)`, or made from `fit.sample(n)`.
+    observed
+        (points,), with NaN where there is none.
+    x
+        Where the points are; 0, 1, ... by default. They are sorted.
+    axes
+        Where to draw; None makes a figure, found as `axes.figure`.
+    label
+        Of the horizontal axis.
+
+    Raises
+    ------
+    ValueError
+        When the shapes do not belong together.
+    """
+    samples = np.asarray(predicted, float)
+    if samples.ndim != 2:
+        raise ValueError(f"predicted has shape {samples.shape}; give (samples, points).")
+    n = samples.shape[1]
+    across = np.arange(n) if x is None else np.asarray(x, float)
+    for name, value in (("x", across), ("observed", observed)):
+        if value is not None and np.shape(value) != (n,):
+            raise ValueError(f"{name} has shape {np.shape(value)}, but {n} points were predicted.")
+    axes = new_figure(7.2, 3.6).subplots() if axes is None else axes
+    dress(axes, xlabel=label)
+    order = np.argsort(across, kind="stable")
+    low, left, middle, right, high = np.quantile(samples, _INTERVALS, axis=0)[:, order]
+    axes.fill_between(across[order], low, high, color=BLUE, alpha=0.16, lw=0, label="95 % of predictions")
+    axes.fill_between(across[order], left, right, color=BLUE, alpha=0.35, lw=0, label="50 %")
+    axes.plot(across[order], middle, color=BLUE, lw=1.3, label="median")
+    if observed is not None:
+        _observe(axes, across[order], np.asarray(observed, float)[order], low, high)
+    axes.legend(frameon=False, fontsize=SMALL - 0.5, labelcolor=GREY)
+    return axes
+
+
+def _observe(axes: "Axes", x: np.ndarray, y: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+    outside = (y < low) | (y > high)
+    axes.plot(x[~outside], y[~outside], "o", color=INK, markersize=3.2, label="observed")
+    if outside.any():
+        share = f"outside the band ({outside.sum()} of {np.isfinite(y).sum()})"
+        axes.plot(x[outside], y[outside], "X", color=ORANGE, markersize=6, markeredgecolor="white", label=share)

@@ -1,0 +1,54 @@
+"""Points that follow a posterior, in natural units, for curves and intervals."""
+
+import jax
+import numpy as np
+
+from quenched.draws import Purpose, generator, make, stream
+from quenched.posterior import to_natural
+from quenched.result import Fit
+from quenched.transforms import Parameters, Space
+
+_POINTS = 16_384  # a power of two, for Sobol points
+_NUMBERS = 20_000_000  # in all: many parameters get fewer points each
+_LARGEST_SOBOL = 1000  # coordinates
+
+
+def spread(fit: Fit) -> Parameters:
+    """Evenly spread points of the posterior, shaped like `start` with a leading axis, so that curves are smooth."""
+    dim = fit.posterior.dim
+    kind = "sobol" if dim <= _LARGEST_SOBOL else "antithetic"
+    n = _POINTS
+    while n > 256 and n * dim > _NUMBERS:
+        n //= 2
+    return to_natural(fit.space, fit.posterior.transform(make(kind, n, dim, stream(0, Purpose.CURVES)).points))
+
+
+def weighted(fit: Fit, n: int) -> Parameters | None:
+    """Check draws moved to the target by their Pareto-smoothed weights; None for a fit that has none."""
+    weights = fit.weights.weights
+    if not len(weights) or not np.isfinite(weights).all() or not weights.sum() > 0:
+        return None
+    chosen = generator(fit.settings["seed"], Purpose.RESAMPLING).choice(len(weights), n, p=weights / weights.sum())
+    return to_natural(fit.space, fit.posterior.transform(fit.check_draws[chosen]))
+
+
+def columns(space: Space, values: Parameters, names: list[str] | None = None) -> dict[str, np.ndarray]:
+    """Points, a column by name for each number; or only those that are asked for, where the name of an array means all of it.
+
+    Raises
+    ------
+    ValueError
+        For a name that is no parameter.
+    """
+    wanted = None if names is None else set(names)
+    found: dict[str, np.ndarray] = {}
+    for leaf, array in zip(space.leaves, jax.tree.leaves(values), strict=True):
+        for name, index in leaf.entries(leaf.shape):
+            if wanted is None or name in wanted or leaf.name in wanted:
+                found[name] = np.asarray(array)[(slice(None), *index)]
+    known = {*found, *(leaf.name for leaf in space.leaves)}
+    unknown = [] if wanted is None else sorted(wanted - known)
+    if unknown:
+        some = ", ".join(leaf.name for leaf in space.leaves[:8])
+        raise ValueError(f"names: no parameter is called {unknown[0]!r}; there are {some}.")
+    return found
