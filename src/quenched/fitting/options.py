@@ -36,7 +36,7 @@ def default_family(target: Target, method: Any, draws: Any, executor: Any) -> st
 
 def insist_terms(target: Target, space: Space, method: Any, draws: Any, many: bool, executor: Any) -> None:
     """Refuse what a sparse precision cannot do."""
-    if target.terms is None or space.joint is not None:
+    if target.terms is None or (space.joint is not None and not target.on_real_line):
         raise ValueError("family='sparse': needs to know who sees whom; give a sum of terms, quenched.sum_of(...).")
     wrong = {
         "method": not isinstance(method, Joint) and method,

@@ -1,6 +1,6 @@
 """What is approximated: a log density, a likelihood with a Gaussian prior, a regression, a host function, a sum of terms."""
 
-from quenched.targets.captured import fingerprint
+from quenched.targets.captured import Unchanging, fingerprint
 from quenched.targets.explaining import insist_number
 from quenched.targets.form import EntropyForm, ExactKLForm, Form, GaussianPriorForm, Hyper, Moments
 from quenched.targets.mistaken import package_of
@@ -51,6 +51,7 @@ __all__ = [
     "SparseRows",
     "Target",
     "Terms",
+    "Unchanging",
     "call",
     "check_terms",
     "dot",

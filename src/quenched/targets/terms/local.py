@@ -158,11 +158,17 @@ def local_terms(
     terms: Terms, held: tuple[Held, ...], space: "Space", *, jacobian: bool = True
 ) -> tuple[LocalTerm, ...]:
     """All terms on the real line; with the log-Jacobians of constrained leaves as terms of their own."""
-    named = {leaf.name: (leaf, positions) for leaf, positions in zip(space.leaves, _positions(space), strict=True)}
+    leaves = leaves_seen(terms, space)
+    named = {leaf.name: (leaf, positions) for leaf, positions in zip(leaves, _positions(space), strict=True)}
     found = [_local(term, own, named) for term, own in zip(terms.terms, held, strict=True)]
-    if jacobian:
+    if jacobian and not terms.on_real_line:
         found += [_jacobian(leaf, positions) for leaf, positions in named.values() if _constrained(leaf)]
     return tuple(found)
+
+
+def leaves_seen(terms: Terms, space: "Space") -> "tuple[Leaf, ...]":
+    """The leaves as the functions of a sum see them: in natural units, or on the real line."""
+    return space.real_leaves if terms.on_real_line else space.leaves
 
 
 def _positions(space: "Space") -> list[np.ndarray]:

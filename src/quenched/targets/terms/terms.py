@@ -120,9 +120,11 @@ class Terms:
     """A sum of terms: a log density of the parameters in natural units, and its parts.
 
     `data` is always (held, given): the `Held` arrays of every term (`target.data`), and what `fit` was given as `data`.
+    With `on_real_line` its functions see the parameters there, and the log-Jacobian is among its terms.
     """
 
     terms: tuple[Term, ...]
+    on_real_line: bool = False
 
     def __call__(self, parameters: Any, data: tuple[tuple[Held, ...], Any], hyper: Any = None) -> Array:
         """The sum over all terms and rows."""
