@@ -14,7 +14,7 @@ from quenched.execute import read_mesh
 from quenched.families import Family, Member, cholesky_or_nan, families, from_scale
 from quenched.fitting.method import Joint, Method
 from quenched.numbers import positive_number, whole_number
-from quenched.targets import EntropyForm, Form, Target
+from quenched.targets import EntropyForm, Form, Target, in_files
 from quenched.transforms import Space, leaf_name
 
 
@@ -31,7 +31,7 @@ def read_family(family: Any) -> Family:
 def default_family(target: Target, method: Any, draws: Any, executor: Any) -> str:
     """The family of a fit that was not asked for one: sparse for a sum of terms, where nothing asked for stands against it."""
     plain = isinstance(method, Joint) and not isinstance(draws, Draws) and executor is None
-    return "sparse" if target.terms is not None and plain else "full"
+    return "sparse" if target.terms is not None and plain and not in_files(target.data) else "full"
 
 
 def insist_terms(target: Target, space: Space, method: Any, draws: Any, many: bool, executor: Any) -> None:
@@ -191,7 +191,7 @@ def check_data(data: Any) -> None:
         array = np.asarray(leaf)
         if array.dtype.kind not in "fiub":
             raise ValueError(f"data: {name} has dtype {array.dtype}; give arrays of numbers.")
-        if array.dtype.kind == "f" and np.isnan(array).any():
+        if array.dtype.kind == "f" and not in_files((array,)) and np.isnan(array).any():
             first = tuple(int(i) for i in np.argwhere(np.isnan(array))[0])
             raise ValueError(
                 f"data: {name} has {int(np.isnan(array).sum())} NaN, the first at index {first}; "

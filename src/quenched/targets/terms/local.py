@@ -59,7 +59,7 @@ class Piece(NamedTuple):
         if isinstance(self.design, SparseRows):
             return np.unique(self.positions[np.unique(self.design.columns[self.design.values != 0.0])])
         if self.design is not None:
-            return np.unique(self.positions[np.any(self.design != 0.0, axis=0)])
+            return np.unique(self.positions[np.any([self.design.max(axis=0), self.design.min(axis=0)], axis=0)])
         return np.unique(self.positions)
 
     def add_gram(self, gram: np.ndarray, where: np.ndarray) -> None:
