@@ -143,8 +143,17 @@ def _shape_of_numbers(value: Any) -> tuple[int, ...] | None:
     return None if first is None or any(other != first for other in others) else (len(value), *first)
 
 
+def mapped(array: Any) -> np.memmap | None:
+    """The file behind an array, if there is one."""
+    while array is not None:
+        if isinstance(array, np.memmap):
+            return array
+        array = getattr(array, "base", None)
+    return None
+
+
 def check_data(data: Any) -> None:
-    """Arrays of numbers without NaN."""
+    """Arrays of numbers without NaN; what is in a file is looked at when it is read."""
     for path, leaf in jax.tree_util.tree_flatten_with_path(data)[0]:
         name = jax.tree_util.keystr(path, simple=True, separator=".") or "data"
         if isinstance(leaf, jax.Array) and not leaf.is_fully_addressable:
@@ -152,7 +161,7 @@ def check_data(data: Any) -> None:
         array = plain_array(f"data: {name}", leaf)
         if array.dtype.kind not in "fiub":
             raise ValueError(f"data: {name} has dtype {array.dtype}; give arrays of numbers.")
-        if array.dtype.kind == "f" and np.isnan(array).any():
+        if array.dtype.kind == "f" and mapped(leaf) is None and np.isnan(array).any():
             first = tuple(int(i) for i in np.argwhere(np.isnan(array))[0])
             raise ValueError(
                 f"data: {name} has {int(np.isnan(array).sum())} NaN, the first at index {first}; "

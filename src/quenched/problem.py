@@ -189,8 +189,10 @@ def _put_together(
     """With the data that the function is handed."""
     free, unravel = (np.zeros(0), None) if hyper is None else ravel_pytree(jax.tree.map(_promote, hyper))
     prior, noise = (np.asarray(value) for value in target.initial_precisions)
-    data = jax.tree.map(_promote, data)
-    data = jax.tree.map(np.asarray, data) if target.on_host else execution.placed(data)
+    if target.on_host:
+        data = jax.tree.map(lambda leaf: np.asarray(_promote(leaf)), data)
+    else:
+        data = execution.promoted(data, _promote)
     function = RealLine(target, space, unravel)
     programs = None
     if not target.on_host:

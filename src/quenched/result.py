@@ -103,7 +103,11 @@ class Fit(Weighed):
         """The model that was fitted, with its own names, dims and predictions; None after loading, until `attach`."""
         if self.origin is None or self.origin.problem.model is None:
             return None
-        model, data = self.origin.problem.model, self.origin.problem.data
+        problem = self.origin.problem
+        model, data = (
+            problem.model,
+            problem.data if problem.target.terms is None else problem.target.given(problem.data),
+        )
         return model if model.with_data is None else model.with_data(data)
 
     @property

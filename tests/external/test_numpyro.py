@@ -168,3 +168,35 @@ def test_a_model_file_on_the_command_line(tmp_path, schools):
     precision = 1.0 / 25.0 + np.sum(errors**-2.0)
     found = qd.load(tmp_path / "schools.npz")
     np.testing.assert_allclose(found.mean["mu"], np.sum(effects / errors**2) / precision, atol=1e-6)
+
+
+GROUPS, EACH = 120, 5
+
+
+def hierarchy(group, x, counts=None):
+    mean, sd = numpyro.sample("mean", dist.Normal(0.0, 5.0)), numpyro.sample("sd", dist.HalfNormal(1.0))
+    slopes = numpyro.sample("slopes", dist.Normal(0.0, 1.0).expand([2]).to_event(1))
+    with numpyro.plate("group", GROUPS):
+        effect = numpyro.sample("effect", dist.Normal(mean, sd))
+    with numpyro.plate("row", len(group)):
+        numpyro.sample("counts", dist.Poisson(jnp.exp(effect[group] + x @ slopes)), obs=counts)
+
+
+def test_plates_become_sums_of_terms(tmp_path):
+    random_ = np.random.default_rng(6)
+    group, x = np.repeat(np.arange(GROUPS), EACH), random_.standard_normal((GROUPS * EACH, 2))
+    counts = random_.poisson(np.exp(0.5 + 0.6 * random_.standard_normal(GROUPS)[group] + x @ [0.3, -0.2]))
+    model = qd.from_numpyro(hierarchy, group, x, counts=counts)
+    fit = qd.fit(model, progress=False)
+    assert fit.settings["family"] == "sparse"
+    assert "seen through, as a sum of" in fit.verdict
+    # Plain, as one function of all parameters.
+    plain = qd.fit(model, family="full", draws=2048, progress=False)
+    for name in ("mean", "sd", "slopes", "effect"):
+        np.testing.assert_allclose(fit.mean[name], plain.mean[name], atol=0.15 * np.max(plain.sd[name]))
+        np.testing.assert_allclose(fit.sd[name], plain.sd[name], rtol=0.15)
+    np.testing.assert_allclose(fit.check_bound, plain.check_bound, atol=0.3)
+    assert fit.sample(20)["effect"].shape == (20, GROUPS)
+    assert fit.predict(20)["counts"].shape == (20, GROUPS * EACH)
+    loaded = qd.load(fit.save(tmp_path / "fit.npz")).attach(model)
+    np.testing.assert_array_equal(loaded.sample(3)["effect"], fit.sample(3)["effect"])

@@ -1,5 +1,6 @@
 """How a target's function is evaluated at the draws."""
 
+from quenched.execute.blocks import InBlocks
 from quenched.execute.effort import Effort, Program, effort
 from quenched.execute.execution import SMALL_CHUNK, Elsewhere, Execution, Here, Work
 from quenched.execute.executor import Evaluation, Executor
@@ -24,6 +25,7 @@ __all__ = [
     "Here",
     "Host",
     "HostFunction",
+    "InBlocks",
     "LostProcess",
     "Pool",
     "Program",

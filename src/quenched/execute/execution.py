@@ -2,9 +2,12 @@
 
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+
+import jax
 
 from quenched.arrays import Array
 from quenched.execute.differences import ValuesOnly
@@ -42,6 +45,10 @@ class Execution(ABC):
     @abstractmethod
     def executor(self, work: Work, n_draws: int) -> Executor:
         """The executor for this many draws; its chunk does not change while draws double a few times."""
+
+    def promoted(self, data: Any, promote: Callable[[Any], Any]) -> Any:
+        """The data as the function is handed them."""
+        return self.placed(jax.tree.map(promote, data))
 
     def placed(self, data: Any) -> Any:
         """The data, where they are wanted."""

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import jax
 import numpy as np
 
 from quenched.draws import TermDraws, term_draws
-from quenched.execute import Elsewhere, Execution, Here, Pool, Sharded, agreed, writes
+from quenched.execute import Elsewhere, Execution, Here, InBlocks, Pool, Sharded, agreed, writes
 from quenched.families import Sparse
 from quenched.files import read_path_to_write
 from quenched.fitting import options
@@ -27,7 +28,7 @@ from quenched.problem import Batch, Rows, make_batch, make_problem
 from quenched.projected import structure_of
 from quenched.result import Fit, FitError
 from quenched.storage import insist_writable
-from quenched.targets import Model, check_terms
+from quenched.targets import Model, check_terms, in_files, numbers_of_rows, rows_between
 from quenched.transforms import Space
 
 _JOINT = Joint()
@@ -155,6 +156,9 @@ class Asked:
         """Where the target is evaluated."""
         if self.mesh is not None:
             return Sharded(options.read_devices(self.mesh, model.target), memory)
+        if model.target.terms is not None and in_files(model.target.data):
+            between = partial(rows_between, model.target.terms)
+            return InBlocks(max(numbers_of_rows(model.target.terms)), between, memory)
         if self.executor is None:
             return Here(memory)
         return Elsewhere(Pool(options.read_executor(self.executor, model.target)))

@@ -14,7 +14,7 @@ from quenched.execute import read_mesh
 from quenched.families import Family, LowRank, Member, cholesky_or_nan, families, from_scale
 from quenched.fitting.method import Joint, Method
 from quenched.numbers import positive_number, real_array, whole_number
-from quenched.targets import EntropyForm, Form, Target, Terms
+from quenched.targets import EntropyForm, Form, Target, Terms, in_files
 from quenched.text import shown
 from quenched.transforms import Space, leaf_name
 
@@ -40,7 +40,7 @@ def default_family(target: Target, start: Any, method: Any, draws: Any, executor
     for stands against it.
     """
     plain = isinstance(method, Joint) and not isinstance(draws, Draws) and executor is None
-    if not plain:
+    if not plain or (target.terms is not None and in_files(target.data)):
         return "full"
     sizes = {leaf_name(path): int(np.size(leaf)) for path, leaf in jax.tree_util.tree_flatten_with_path(start)[0]}
     if target.terms is None:
@@ -66,7 +66,7 @@ def _largest_clique(terms: Terms, sizes: dict[str, int]) -> int:
 
 def insist_terms(target: Target, space: Space, method: Any, draws: Any, many: bool, executor: Any) -> None:
     """Refuse what a sparse precision cannot do."""
-    if target.terms is None or space.joint is not None:
+    if target.terms is None or (space.joint is not None and not target.on_real_line):
         raise ValueError("family='sparse': needs to know who sees whom; give a sum of terms, quenched.sum_of(...).")
     wrong = {
         "method": not isinstance(method, Joint) and method,

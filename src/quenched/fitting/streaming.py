@@ -19,6 +19,7 @@ import numpy as np
 
 from quenched.coordinates import Coordinates
 from quenched.draws import Draws, Purpose, generator, make, smallest, stream
+from quenched.execute import Here, InBlocks
 from quenched.fitting.ascent import Ascent
 from quenched.fitting.method import Base, Joint, Method
 from quenched.fitting.newton import Expander, Search
@@ -220,7 +221,8 @@ class Source:
         whole = self.objective.problem
         target = replace(whole.target, function=of_some_rows(self.terms, places), data=None, terms=None)
         data = (some_rows(whole.target.data, places), self.given, np.array(weights))
-        return make_problem(target, whole.space, data, whole.hyper_like, whole.execution)
+        here = Here(whole.execution.memory) if isinstance(whole.execution, InBlocks) else whole.execution
+        return make_problem(target, whole.space, data, whole.hyper_like, here)
 
     def _next(self, kind: int, n: int) -> np.ndarray:
         """Rows in an order of chance, all of them before any comes again; read in their own order."""

@@ -12,6 +12,7 @@ import numpy as np
 from quenched.draws import Purpose, jax_key
 from quenched.frontends.packages import need
 from quenched.frontends.recognising import transforms_of
+from quenched.frontends.seeing_through import see_through
 from quenched.targets import Model, Target
 
 Arrays = dict[str, Any]
@@ -121,12 +122,15 @@ def _read(call: _Call) -> Model:
         data=dict(call.arrays) if as_data else None,
         on_real_line=True,
     )
+    reading = see_through(_without_data(call), start)
     model = Model(
-        target,
+        target if reading.target is None else reading.target,
         natural,
         transforms_of(to_natural, lambda parameters: _to_real(call, parameters), start),
         name=getattr(call.model, "__name__", "model"),
         with_data=lambda data: _described(model, call if data is None else call.with_arrays(data)),
+        whole=target,
+        remark=reading.says,
     )
     return _described(model, call)
 

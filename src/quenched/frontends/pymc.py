@@ -13,6 +13,7 @@ import numpy as np
 
 from quenched.frontends.packages import need
 from quenched.frontends.recognising import transforms_of
+from quenched.frontends.seeing_through import see_through
 from quenched.targets import Model, Target
 
 Arrays = dict[str, Any]
@@ -111,13 +112,17 @@ def _read(model: Any) -> Model:
         return dict(zip(names, free(parameters, None), strict=True))
 
     natural = {name: np.asarray(value) for name, value in to_natural(start).items()}
+    one = Target(log_density, data=data or None, on_real_line=True)
+    reading = see_through(lambda parameters: log_density(parameters, data), start)
     known = Model(
-        Target(log_density, data=data or None, on_real_line=True),
+        one if reading.target is None else reading.target,
         natural,
         transforms_of(to_natural, lambda parameters: _to_real(model, parameters), start),
         name=model.name or "model",
         dims={name: tuple(map(str, dims)) for name, dims in model.named_vars_to_dims.items()},
         coords={name: np.asarray(labels) for name, labels in model.coords.items() if labels is not None},
+        whole=one,
+        remark=reading.says,
     )
     everything = _everything(model, tuple(data))
 

@@ -1,6 +1,6 @@
 """What is approximated: a log density, a likelihood with a Gaussian prior, a regression, a host function, a sum of terms."""
 
-from quenched.targets.captured import fingerprint
+from quenched.targets.captured import Unchanging, fingerprint
 from quenched.targets.explaining import insist_number
 from quenched.targets.form import EntropyForm, ExactKLForm, Form, GaussianPriorForm, Hyper, Moments
 from quenched.targets.mistaken import package_of
@@ -26,10 +26,12 @@ from quenched.targets.terms import (
     dot,
     each,
     each_entry,
+    in_files,
     local_terms,
     log_density_of,
     numbers_of_rows,
     of_some_rows,
+    rows_between,
     some_rows,
     sum_of,
     whole,
@@ -51,6 +53,7 @@ __all__ = [
     "SparseRows",
     "Target",
     "Terms",
+    "Unchanging",
     "call",
     "check_terms",
     "dot",
@@ -59,6 +62,7 @@ __all__ = [
     "fingerprint",
     "from_value",
     "from_value_and_grad",
+    "in_files",
     "insist_number",
     "local_terms",
     "log_density",
@@ -69,6 +73,7 @@ __all__ = [
     "read_model",
     "read_target",
     "regression",
+    "rows_between",
     "some_rows",
     "sum_of",
     "whole",

@@ -87,6 +87,10 @@ def fingerprint(function: Callable) -> Hashable | None:
         return None
 
 
+class Unchanging:
+    """An object that is never changed once it is made, and is seen as a constant: the same only as itself."""
+
+
 class _UnknownError(Exception):
     """Something was met that may change without a trace."""
 
@@ -401,7 +405,7 @@ def _is_called_unasked(name: str, value: object, others: Sequence[Mapping[str, o
 
 # The first that fits: a NumPy number is also a float, an enumeration may be of whole numbers.
 _FOLLOW: tuple[tuple[tuple[type, ...], Callable], ...] = (
-    (_CONSTANT, _Walk.constant),
+    ((*_CONSTANT, Unchanging), _Walk.constant),
     (_VALUES, _Walk.equal),
     ((FunctionType,), _Walk.follow_function),
     ((MethodType,), _Walk.follow_method),

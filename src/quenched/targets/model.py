@@ -40,6 +40,8 @@ class Model:
         The data that the model was conditioned on, by name.
     with_data
         with_data(data) -> the same model for other data; only for models that are given theirs as `data`.
+    whole
+        Where the target is a sum of terms that was read off the model: the same as one function, which takes other data.
     remark
         What a person should know of how the model was read; it becomes a part of the verdict.
     """
@@ -57,6 +59,7 @@ class Model:
     log_likelihood: Callable[[Any], dict[str, Any]] | None = field(default=None, repr=False)
     observed: Mapping[str, Any] | None = field(default=None, repr=False)
     with_data: Callable[[Any], "Model"] | None = field(default=None, repr=False)
+    whole: Target | None = field(default=None, repr=False)
     remark: str = field(default="", repr=False)
 
     def __post_init__(self):
@@ -87,6 +90,8 @@ def read_model(log_density: Any, start: Any, *, transforms: Any = None, data: An
     if model.target.on_real_line and isinstance(start, dict) and set(start) != set(model.start):
         wrong = sorted(map(str, set(start) ^ set(model.start)))[0]
         raise ValueError(f"start: the model has {', '.join(sorted(model.start))}; {wrong} does not match.")
+    if data is not None and model.whole is not None:
+        model = replace(model, target=model.whole, remark="")
     model = replace(model, **{name: value for name, value in given.items() if value is not None})
     hyper = jax.tree.map(_as_float, read_arrays("hyper", model.hyper))
     return replace(model, data=read_arrays("data", model.data), hyper=hyper)

@@ -54,6 +54,11 @@ class Space(Frozen):
         return tuple(int(np.prod(leaf.real_shape)) for leaf in self.leaves)
 
     @cached_property
+    def real_leaves(self) -> tuple[Leaf, ...]:
+        """The leaves as they are on the real line, where nothing constrains them."""
+        return tuple(Leaf(leaf.name, leaf.real_shape, Real()) for leaf in self.leaves)
+
+    @cached_property
     def constrained(self) -> bool:
         return any(not isinstance(leaf.transform, Real) for leaf in self.leaves)
 

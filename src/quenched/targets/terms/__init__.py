@@ -5,7 +5,7 @@ from quenched.targets.terms.each import Each, each, sum_of
 from quenched.targets.terms.local import LocalTerm, Piece, local_terms, log_density_of
 from quenched.targets.terms.sees import Dot, EachEntry, SparseRows, Whole, dot, each_entry, whole
 from quenched.targets.terms.terms import Held, Part, Term, Terms, take_rows
-from quenched.targets.terms.weighted import numbers_of_rows, of_some_rows, some_rows
+from quenched.targets.terms.weighted import in_files, numbers_of_rows, of_some_rows, rows_between, some_rows
 
 __all__ = [
     "Dot",
@@ -24,10 +24,12 @@ __all__ = [
     "dot",
     "each",
     "each_entry",
+    "in_files",
     "local_terms",
     "log_density_of",
     "numbers_of_rows",
     "of_some_rows",
+    "rows_between",
     "some_rows",
     "sum_of",
     "take_rows",

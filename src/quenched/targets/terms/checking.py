@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quenched.targets.terms.local import LocalTerm, local_terms
+from quenched.targets.terms.local import LocalTerm, leaves_seen, local_terms
 from quenched.targets.terms.terms import Held, Part, Term, Terms
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def check_terms(terms: Terms, held: tuple[Held, ...], space: "Space", data: Any 
         For leaves that do not exist, indices out of range, designs of another size, entries that no term sees, and data or
         hyperparameters that no function asks for.
     """
-    leaves = {leaf.name: leaf for leaf in space.leaves}
+    leaves = {leaf.name: leaf for leaf in leaves_seen(terms, space)}
     for term in terms.terms:
         for part in term.parts:
             if part.leaf not in leaves:

@@ -1,6 +1,6 @@
 """`sum_of(each(...), ...)`: a log density written as a sum of terms, with what each row sees."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from quenched.numbers import given_function, plain_array, read_arrays
 from quenched.targets.target import Target
+from quenched.targets.terms.in_files import extremes, spooled
 from quenched.targets.terms.sees import Dot, EachEntry, SparseRows, Whole, read_index
 from quenched.targets.terms.terms import Held, Part, Term, Terms
 from quenched.text import shown
@@ -33,7 +34,7 @@ def each(function: Callable[..., Any], data: Any = None, *, sees: Mapping[str, A
         an argument called `hyper` or `data` besides is given what `fit` was given under that name.
     data
         Pytree of arrays with the rows along their first axis; a list of numbers is an array, a DataFrame a mapping of
-        its columns.
+        its columns. `numpy.memmap` and iterators of blocks of rows as in `dot`.
     sees
         What a row sees, by the name of the leaf of the parameters (`a.b` for b in a, `parameters` for a bare array); it
         sees no other. Either whole numbers, one per row: `seen` has that entry of the leaf, along its first axis; or
@@ -99,6 +100,8 @@ def _read_part(leaf: str, what: Any) -> tuple[Part, Any]:
 
 
 def _read_rows(data: Any) -> Any:
+    is_iterator = lambda leaf: isinstance(leaf, Iterator)
+    data = jax.tree.map(lambda leaf: spooled(leaf, "data") if is_iterator(leaf) else leaf, data, is_leaf=is_iterator)
     rows = read_arrays("data", data)
     for path, leaf in jax.tree_util.tree_flatten_with_path(rows)[0]:
         name, array = jax.tree_util.keystr(path, simple=True, separator=".") or "data", plain_array("data", leaf)
@@ -106,7 +109,7 @@ def _read_rows(data: Any) -> Any:
             raise ValueError(f"data: {name} has dtype {array.dtype}; give arrays of numbers.")
         if array.ndim == 0:
             raise ValueError(f"data: {name} is a single number; its first axis must be the rows.")
-        if array.dtype.kind == "f" and np.isnan(array).any():
+        if array.dtype.kind == "f" and np.isnan(extremes(array)[0]):
             first = tuple(np.argwhere(np.isnan(array))[0].tolist())
             raise ValueError(
                 f"data: {name} has {int(np.isnan(array).sum())} NaN, the first at index {first}; leave such rows out."

@@ -59,7 +59,7 @@ class Piece(NamedTuple):
         if isinstance(self.design, SparseRows):
             return np.unique(self.positions[np.unique(self.design.columns[self.design.values != 0.0])])
         if self.design is not None:
-            return np.unique(self.positions[np.any(self.design != 0.0, axis=0)])
+            return np.unique(self.positions[np.any([self.design.max(axis=0), self.design.min(axis=0)], axis=0)])
         return np.unique(self.positions)
 
     def add_gram(self, gram: np.ndarray, where: np.ndarray) -> None:
@@ -158,11 +158,17 @@ def local_terms(
     terms: Terms, held: tuple[Held, ...], space: "Space", *, jacobian: bool = True
 ) -> tuple[LocalTerm, ...]:
     """All terms on the real line; with the log-Jacobians of constrained leaves as terms of their own."""
-    named = {leaf.name: (leaf, positions) for leaf, positions in zip(space.leaves, _positions(space), strict=True)}
+    leaves = leaves_seen(terms, space)
+    named = {leaf.name: (leaf, positions) for leaf, positions in zip(leaves, _positions(space), strict=True)}
     found = [_local(term, own, named) for term, own in zip(terms.terms, held, strict=True)]
-    if jacobian:
+    if jacobian and not terms.on_real_line:
         found += [_jacobian(leaf, positions) for leaf, positions in named.values() if _constrained(leaf)]
     return tuple(found)
+
+
+def leaves_seen(terms: Terms, space: "Space") -> "tuple[Leaf, ...]":
+    """The leaves as the functions of a sum see them: in natural units, or on the real line."""
+    return space.real_leaves if terms.on_real_line else space.leaves
 
 
 def _positions(space: "Space") -> list[np.ndarray]:

@@ -1,11 +1,13 @@
 """What a row of a term may see of one leaf of the parameters: some entries, a linear predictor, or all of it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.targets.terms.in_files import extremes, spooled
 from quenched.text import shown
 
 
@@ -51,12 +53,17 @@ def dot(design: Any) -> Dot:
     Parameters
     ----------
     design
-        Array or scipy.sparse matrix (rows, columns); a table of numbers is taken by its columns.
+        Array or scipy.sparse matrix (rows, columns); a table of numbers is taken by its columns. A `numpy.memmap` stays in its
+        file and is read a block at a time; an iterator of blocks of rows (as of a Parquet or zarr reader) is first written to
+        a temporary file.
     """
+    if isinstance(design, Iterator):
+        design = spooled(design, "design")
     if hasattr(design, "tocsr"):
         return Dot(_sparse_rows(design.tocsr()), _two(design.shape))
     try:
-        array = np.asarray(design, dtype=np.float64)
+        in_file = isinstance(design, np.memmap) and design.dtype.kind == "f"
+        array = np.asarray(design, dtype=None if in_file else np.float64)
     except Exception as error:  # of whatever it is, when it is made an array
         raise ValueError(f"design: {type(design).__name__} is no matrix of real numbers: {error}.") from error
     if array.ndim != 2:
@@ -86,8 +93,8 @@ def _sparse_rows(matrix: Any) -> SparseRows:
 
 
 def _insist_finite(values: np.ndarray) -> None:
-    wrong = ~np.isfinite(values)
-    if wrong.any():
+    if not np.isfinite(extremes(values)).all():
+        wrong = ~np.isfinite(values)
         raise ValueError(f"design: has {int(wrong.sum())} entries that are not finite; remove or impute them first.")
 
 

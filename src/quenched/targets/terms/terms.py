@@ -120,9 +120,11 @@ class Terms:
     """A sum of terms: a log density of the parameters in natural units, and its parts.
 
     `data` is always (held, given): the `Held` arrays of every term (`target.data`), and what `fit` was given as `data`.
+    With `on_real_line` its functions see the parameters there, and the log-Jacobian is among its terms.
     """
 
     terms: tuple[Term, ...]
+    on_real_line: bool = False
 
     def __call__(self, parameters: Any, data: tuple[tuple[Held, ...], Any], hyper: Any = None) -> Array:
         """The sum over all terms and rows."""
@@ -158,7 +160,12 @@ class Terms:
 
 
 def _of_rows(term: Term, leaves: dict[str, Any], held: Held, given: Given, places: Array | None) -> Array:
-    n = term.n_rows({name: jnp.shape(leaf)[0] for name, leaf in leaves.items() if jnp.ndim(leaf)})
+    arrays = jax.tree.leaves(held)  # as many as there are, which may be a part of all
+    n = (
+        len(arrays[0])
+        if arrays
+        else term.n_rows({k: jnp.shape(leaf)[0] for k, leaf in leaves.items() if jnp.ndim(leaf)})
+    )
     numbered = jnp.arange(n) if places is None else places
     own = held if places is None else take_rows(held, places)
 
