@@ -101,14 +101,12 @@ class Fit(Weighed):
     @cached_property
     def model(self) -> Model | None:
         """The model that was fitted, with its own names, dims and predictions; None after loading, until `attach`."""
-        if self.origin is None or self.origin.problem.model is None:
-            return None
-        problem = self.origin.problem
-        model, data = (
-            problem.model,
-            problem.data if problem.target.terms is None else problem.target.given(problem.data),
+        problem = None if self.origin is None else self.origin.problem
+        if problem is None or problem.model is None or problem.model.with_data is None:
+            return None if problem is None else problem.model
+        return problem.model.with_data(
+            problem.data if problem.target.terms is None else problem.target.given(problem.data)
         )
-        return model if model.with_data is None else model.with_data(data)
 
     @property
     def converged(self) -> bool:
