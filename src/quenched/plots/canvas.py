@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quenched.files import read_path_to_write, write_whole
-from quenched.text import shown
+from quenched.result import Fit
+from quenched.text import harmless, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,6 +61,34 @@ def write_figure(figure: "Figure", path: Path | None, dpi: int) -> None:
     if path is not None:
         kind = path.suffix.lstrip(".").lower()
         write_whole(path, lambda file: figure.savefig(file, format=kind, dpi=dpi))
+
+
+def read_axes(axes: Any, width: float, height: float) -> "Axes":
+    """Where to draw: axes that were given, or those of a new figure.
+
+    Raises
+    ------
+    ValueError
+        For what nothing can be drawn on.
+    """
+    if axes is None:
+        return new_figure(width, height).subplots()
+    if not hasattr(axes, "fill_between"):
+        raise ValueError(f"axes={shown(axes)}: give axes of matplotlib, or None for a figure of their own.")
+    return axes
+
+
+def insist_fit(fit: Any) -> None:
+    """Refuse what is no fit."""
+    if not isinstance(fit, Fit):
+        raise ValueError(f"fit={shown(fit)}: give a fit, as quenched.fit returns it.")
+
+
+def given_text(name: str, value: Any) -> str:
+    """A word or a sentence to be shown."""
+    if not isinstance(value, str):
+        raise ValueError(f"{name}={shown(value)}: give a text.")
+    return harmless(value)
 
 
 def dress(axes: "Axes", *, title: str = "", xlabel: str = "", ylabel: str = "") -> None:

@@ -11,7 +11,7 @@ from quenched.plots.canvas import GREY, ORANGE, PLAIN, SMALL, new_figure, read_f
 from quenched.plots.pair import draw_contours, plot_pair, plotted_range
 from quenched.plots.panels import draw_density
 from quenched.plots.spread import columns as columns_of
-from quenched.plots.spread import spread
+from quenched.plots.spread import read_names, spread
 from quenched.result import Fit
 from quenched.text import harmless, shown
 
@@ -79,6 +79,7 @@ def plot_corner(
 
 
 def _columns(samples: Fit | Mapping[str, Any], names: list[str] | None) -> dict[str, np.ndarray]:
+    names = None if names is None else read_names(names)
     if isinstance(samples, Fit):
         return columns_of(samples.space, spread(samples), names)
     if not isinstance(samples, Mapping) and not hasattr(samples, "columns"):

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from quenched.plots.canvas import GREY, PLAIN, SMALL, dress, new_figure
+from quenched.numbers import whole_number
+from quenched.plots.canvas import GREY, PLAIN, SMALL, dress, insist_fit, read_axes
 from quenched.result import Fit
 from quenched.transforms import real_names
 
@@ -31,11 +32,12 @@ def plot_correlation(fit: Fit, axes: "Axes | None" = None, *, most: int = _MOST)
     most
         Coordinates to show at the most.
     """
-    places = _places(fit, most)
+    insist_fit(fit)
+    places = _places(fit, whole_number("most", most, 1))
     correlation = _correlation(fit, places)
     names = real_names(fit.space)
     side = max(3.0, min(8.0, 0.22 * len(places) + 2.2))
-    axes = new_figure(side + 0.9, side).subplots() if axes is None else axes
+    axes = read_axes(axes, side + 0.9, side)
     left_out = fit.posterior.dim - len(places)
     title = f"Correlations ({len(places)} of {fit.posterior.dim})" if left_out else "Correlations"
     dress(axes, title=title)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import binom, norm
 
-from quenched.plots.canvas import BLUE, GREY, HAIRLINE, SMALL, dress, new_figure
+from quenched.numbers import real_array
+from quenched.plots.canvas import BLUE, GREY, HAIRLINE, SMALL, dress, read_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,15 +32,18 @@ def plot_error_bars(estimates: Any, errors: Any, truths: Any, axes: "Axes | None
     ValueError
         When the shapes differ, or an error is not positive.
     """
-    found, error, right = (np.asarray(value, float) for value in (estimates, errors, truths))
+    given = {"estimates": estimates, "errors": errors, "truths": truths}
+    found, error, right = (real_array(name, value) for name, value in given.items())
     if not found.shape == error.shape == right.shape:
         raise ValueError(f"estimates, errors and truths have shapes {found.shape}, {error.shape} and {right.shape}.")
-    if not found.size or not (error > 0).all():
+    if not found.size:
+        raise ValueError("estimates: there are none.")
+    if not (error > 0).all():
         raise ValueError(f"errors: {int((~(error > 0)).sum())} of {error.size} are not positive.")
     away = np.abs((found - right) / error).ravel()
     n = away.size
     inside = (away[None] <= norm.ppf(0.5 + 0.5 * _NOMINAL)[:, None]).mean(axis=1)
-    axes = new_figure(4.4, 4.2).subplots() if axes is None else axes
+    axes = read_axes(axes, 4.4, 4.2)
     dress(axes, xlabel="share that ought to be inside", ylabel="share that is inside")
     low, high = binom.interval(0.95, n, _NOMINAL)
     axes.fill_between(_NOMINAL, low / n, high / n, color=GREY, alpha=0.2, lw=0, label="chance, 95 %")

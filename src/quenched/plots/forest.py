@@ -1,13 +1,27 @@
 """Intervals, one below the other: a forest plot of parameters, and the effects of a grouping from the lowest to the highest."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quenched.plots.canvas import BLUE, GREY, HAIRLINE, INK, ORANGE, PLAIN, SMALL, dress, new_figure
-from quenched.plots.spread import columns, spread
+from quenched.numbers import real_array, whole_number
+from quenched.plots.canvas import (
+    BLUE,
+    GREY,
+    HAIRLINE,
+    INK,
+    ORANGE,
+    PLAIN,
+    SMALL,
+    dress,
+    given_text,
+    insist_fit,
+    read_axes,
+)
+from quenched.plots.spread import columns, read_names, spread
 from quenched.result import Fit
+from quenched.text import harmless, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,16 +47,18 @@ def plot_forest(
     most
         Lines at the most: of more, those whose mean is the most standard deviations away from zero.
     """
-    found = columns(fit.space, spread(fit), None if names is None else list(names))
+    insist_fit(fit)
+    most, axes = whole_number("most", most, 1), None if axes is None else read_axes(axes, 1.0, 1.0)
+    found = columns(fit.space, spread(fit), None if names is None else read_names(names))
     labels = list(found)
     means, sds = (np.array([getattr(values, name)() for values in found.values()]) for name in ("mean", "std"))
     order = np.argsort(-np.abs(means) / np.maximum(sds, 1e-300), kind="stable")[:most]
-    shown = np.sort(order)
-    edges = np.stack([np.quantile(found[labels[i]], _INTERVALS) for i in shown])
-    left_out = len(labels) - len(shown)
-    axes = _axes(axes, len(shown))
-    dress(axes, title=f"The {len(shown)} clearest of {len(labels)}" if left_out else "Mean, 50 % and 95 % intervals")
-    _draw(axes, means[shown], edges, [labels[i] for i in shown])
+    chosen = np.sort(order)
+    edges = np.stack([np.quantile(found[labels[i]], _INTERVALS) for i in chosen])
+    left_out = len(labels) - len(chosen)
+    axes = _axes(axes, len(chosen))
+    dress(axes, title=f"The {len(chosen)} clearest of {len(labels)}" if left_out else "Mean, 50 % and 95 % intervals")
+    _draw(axes, means[chosen], edges, [labels[i] for i in chosen])
     return axes
 
 
@@ -61,8 +77,9 @@ def plot_effects(table: Any, axes: "Axes | None" = None, *, title: str = "", mos
     most
         Levels that get a line and a name each; of more, all become one band, and the outermost are named.
     """
-    means, sds = (np.asarray(table[name], float) for name in ("mean", "sd"))
-    levels = [str(level) for level in (table.index if hasattr(table, "index") else table["level"])]
+    means, sds, levels = _read_effects(table)
+    most, title = whole_number("most", most, 1), given_text("title", title)
+    axes = None if axes is None else read_axes(axes, 1.0, 1.0)
     order = np.argsort(means, kind="stable")
     edges = means[order, None] + sds[order, None] * _NORMAL
     if len(order) <= most:
@@ -70,7 +87,7 @@ def plot_effects(table: Any, axes: "Axes | None" = None, *, title: str = "", mos
         dress(axes, title=title)
         _draw(axes, means[order], edges, [levels[i] for i in order])
         return axes
-    axes = new_figure(7.2, 3.6).subplots() if axes is None else axes
+    axes = read_axes(axes, 7.2, 3.6)
     dress(axes, title=title, xlabel=f"{len(order)} levels, from the lowest to the highest mean", ylabel="effect")
     rank = np.arange(1, len(order) + 1)
     axes.fill_between(rank, edges[:, 0], edges[:, 3], color=BLUE, alpha=0.18, lw=0)
@@ -85,8 +102,22 @@ def plot_effects(table: Any, axes: "Axes | None" = None, *, title: str = "", mos
     return axes
 
 
+def _read_effects(table: Any) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    levels = table.index if hasattr(table, "columns") else table.get("level") if isinstance(table, Mapping) else None
+    if levels is None or "mean" not in table or "sd" not in table:
+        raise ValueError(
+            f"table={shown(table)}: give a DataFrame by level with the columns mean and sd, or a mapping of arrays with "
+            "the levels under 'level'."
+        )
+    means, sds = (real_array(f"table: {name}", table[name]) for name in ("mean", "sd"))
+    names = [harmless(str(level)) for level in np.ravel(np.asarray(levels, dtype=object))]
+    if not means.shape == sds.shape == (len(names),) or not names:
+        raise ValueError(f"table: has {means.shape} means and {sds.shape} sds for {len(names)} levels.")
+    return means, sds, names
+
+
 def _axes(axes: "Axes | None", n: int) -> "Axes":
-    return new_figure(6.0, 0.2 * n + 0.9).subplots() if axes is None else axes
+    return read_axes(axes, 6.0, 0.2 * n + 0.9)
 
 
 def _draw(axes: "Axes", means: np.ndarray, edges: np.ndarray, labels: list[str]) -> None:

@@ -11,10 +11,11 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 from scipy.stats import chi2
 
-from quenched.plots.canvas import BLUE, GREY, ORANGE, PLAIN, SMALL, dress, new_figure
+from quenched.plots.canvas import BLUE, GREY, ORANGE, PLAIN, SMALL, dress, insist_fit, read_axes
 from quenched.plots.spread import columns, spread, weighted
 from quenched.posterior import to_natural
 from quenched.result import Fit
+from quenched.text import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +41,12 @@ def plot_pair(fit: Fit, x: str, y: str, axes: "Axes | None" = None) -> "Axes":
     axes
         Where to draw; None makes a figure, found as `axes.figure`.
     """
-    axes = new_figure(4.6, 4.2).subplots() if axes is None else axes
+    insist_fit(fit)
+    known = fit.space.names()
+    for argument, name in (("x", x), ("y", y)):
+        if not isinstance(name, str) or name not in known:
+            raise ValueError(f"{argument}={shown(name)}: no number is called so; there are {', '.join(known[:8])}.")
+    axes = read_axes(axes, 4.6, 4.2)
     own, dots = _points(fit, x, y)
     dress(axes)
     ellipses = _ellipses(fit, x, y)

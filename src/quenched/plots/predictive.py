@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quenched.plots.canvas import BLUE, GREY, INK, ORANGE, SMALL, dress, new_figure
+from quenched.numbers import plain_array, real_array
+from quenched.plots.canvas import BLUE, GREY, INK, ORANGE, SMALL, dress, given_text, read_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,15 +36,19 @@ def plot_predictive(
     ValueError
         When the shapes do not belong together.
     """
-    samples = np.asarray(predicted, float)
-    if samples.ndim != 2:
+    samples = real_array("predicted", predicted)
+    if samples.ndim != 2 or not samples.size:
         raise ValueError(f"predicted has shape {samples.shape}; give (samples, points).")
     n = samples.shape[1]
-    across = np.arange(n) if x is None else np.asarray(x, float)
+    across = np.arange(n) if x is None else real_array("x", x)
+    if observed is not None:
+        observed = plain_array("observed", observed)
+        if observed.dtype.kind not in "fiub":
+            raise ValueError(f"observed: has dtype {observed.dtype}; give real numbers, and NaN where there is none.")
     for name, value in (("x", across), ("observed", observed)):
         if value is not None and np.shape(value) != (n,):
             raise ValueError(f"{name} has shape {np.shape(value)}, but {n} points were predicted.")
-    axes = new_figure(7.2, 3.6).subplots() if axes is None else axes
+    label, axes = given_text("label", label), read_axes(axes, 7.2, 3.6)
     dress(axes, xlabel=label)
     order = np.argsort(across, kind="stable")
     low, left, middle, right, high = np.quantile(samples, _INTERVALS, axis=0)[:, order]

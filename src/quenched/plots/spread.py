@@ -1,11 +1,14 @@
 """Points that follow a posterior, in natural units, for curves and intervals."""
 
+from typing import Any
+
 import jax
 import numpy as np
 
 from quenched.draws import Purpose, generator, make, stream
 from quenched.posterior import to_natural
 from quenched.result import Fit
+from quenched.text import shown
 from quenched.transforms import Parameters, Space
 
 _POINTS = 16_384  # a power of two, for Sobol points
@@ -32,6 +35,19 @@ def weighted(fit: Fit, n: int) -> Parameters | None:
     return to_natural(fit.space, fit.posterior.transform(fit.check_draws[chosen]))
 
 
+def read_names(names: Any, argument: str = "names") -> list[str]:
+    """Names of parameters, in a list."""
+    if (
+        isinstance(names, str)
+        or not isinstance(names, (list, tuple, set))
+        or not all(isinstance(n, str) for n in names)
+    ):
+        raise ValueError(f"{argument}={shown(names)}: give names of parameters, as in fit.summary().")
+    if not names:
+        raise ValueError(f"{argument}: is empty; name at least one parameter, or leave it out for all.")
+    return list(names)
+
+
 def columns(space: Space, values: Parameters, names: list[str] | None = None) -> dict[str, np.ndarray]:
     """Points, a column by name for each number; or only those that are asked for, where the name of an array means all of it.
 
@@ -50,5 +66,5 @@ def columns(space: Space, values: Parameters, names: list[str] | None = None) ->
     unknown = [] if wanted is None else sorted(wanted - known)
     if unknown:
         some = ", ".join(leaf.name for leaf in space.leaves[:8])
-        raise ValueError(f"names: no parameter is called {unknown[0]!r}; there are {some}.")
+        raise ValueError(f"names: no parameter is called {shown(unknown[0])}; there are {some}.")
     return found
