@@ -174,7 +174,7 @@ class Warped(Family):
     def first_draws(self, sizes):
         """Several for each number that moves the last coordinate."""
         dim = sum(sizes)
-        return max(256, 4 * (n_terms(dim) if self._bends(dim) else dim))
+        return max(64, 4 * (n_terms(dim) if self._bends(dim) else dim))
 
     def _bends(self, dim: int) -> bool:
         return dim <= _FEW_COORDINATES if self.bend is None else self.bend

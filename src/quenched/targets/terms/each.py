@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.numbers import given_function, plain_array, read_arrays
+from quenched.numbers import given_function, insist_tree, plain_array, read_arrays
 from quenched.targets.target import Target
 from quenched.targets.terms.in_files import extremes, spooled
 from quenched.targets.terms.sees import Dot, EachEntry, SparseRows, Whole, read_index
@@ -100,6 +100,7 @@ def _read_part(leaf: str, what: Any) -> tuple[Part, Any]:
 
 
 def _read_rows(data: Any) -> Any:
+    insist_tree("data", data)
     is_iterator = lambda leaf: isinstance(leaf, Iterator)
     data = jax.tree.map(lambda leaf: spooled(leaf, "data") if is_iterator(leaf) else leaf, data, is_leaf=is_iterator)
     rows = read_arrays("data", data)
