@@ -26,6 +26,7 @@ _FEW_RATIOS = 100  # with fewer nothing can be said of a tail
 _CONSTANT = 1e-12  # spread of a number that does not vary
 _BULK = 0.8  # of the samples that the weights must keep where only the tails differ
 _VARIATION = 0.15  # of the mass, by which target and posterior may differ where only the tails do
+_APART = 0.2  # of the mass: by which they are not quite one; sds were then off by 15 % and more
 _IN_TAILS = (
     0.04  # times √dim: the same where weights cannot be trusted; Student's t of 7 has as much, and an sd 7 % off
 )
@@ -268,6 +269,11 @@ def _is_calm(facts: Facts) -> bool:
     return _agrees_in_bulk(facts) and facts.moved.spread < _CALM
 
 
+def _nearly_fits(facts: Facts) -> bool:
+    """By k-hat, or by the mass in which they differ: the neck of a funnel, which few draws enter, has small weights."""
+    return facts.weights.khat > GOOD or facts.weights.variation > _APART
+
+
 def _tails_are_slight(facts: Facts) -> bool:
     """What lies where no draw comes, and weights cannot see, is little where even the part that they see is little."""
     return facts.weights.variation < _IN_TAILS * np.sqrt(facts.fit.posterior.dim)
@@ -330,7 +336,7 @@ RULES = (
     Rule(
         "family nearly fits",
         Trust.MEANS,
-        lambda facts: facts.weights.khat > GOOD and not _keeps_most(facts) and not _is_calm(facts),
+        lambda facts: _nearly_fits(facts) and not _keeps_most(facts) and not _is_calm(facts),
         lambda facts: f"the target is near the posterior but not the same ({_of_weights(facts)})",
     ),
     Rule(
