@@ -1,5 +1,6 @@
 """How a target's function is evaluated at the draws."""
 
+from quenched.execute.deadline import GRACE, Expired, until
 from quenched.execute.effort import Effort, Program, effort
 from quenched.execute.execution import SMALL_CHUNK, Elsewhere, Execution, Here, Work
 from quenched.execute.executor import Evaluation, Executor
@@ -14,6 +15,7 @@ from quenched.execute.traced import Programs, Traceable, Traced, trace
 from quenched.execute.waiting import StuckProgram, Wait
 
 __all__ = [
+    "GRACE",
     "SMALL_CHUNK",
     "CallFailed",
     "Effort",
@@ -21,6 +23,7 @@ __all__ = [
     "Evaluation",
     "Execution",
     "Executor",
+    "Expired",
     "Here",
     "Host",
     "HostFunction",
@@ -45,5 +48,6 @@ __all__ = [
     "pickled",
     "read_mesh",
     "trace",
+    "until",
     "writes",
 ]
