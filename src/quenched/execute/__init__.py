@@ -8,6 +8,7 @@ from quenched.execute.host import Host, HostFunction
 from quenched.execute.interrupts import interrupts_at_once, interrupts_held, obey_interrupts
 from quenched.execute.kept import keep_programs
 from quenched.execute.lapack import compiled, in_small_calls
+from quenched.execute.living import Living, bytes_held, shared_by_functions
 from quenched.execute.lost import LostProcess
 from quenched.execute.pool import CallFailed, Pool, pickled
 from quenched.execute.sharded import Sharded, agreed, read_mesh, writes
@@ -27,6 +28,7 @@ __all__ = [
     "Here",
     "Host",
     "HostFunction",
+    "Living",
     "LostProcess",
     "Pool",
     "Program",
@@ -38,6 +40,7 @@ __all__ = [
     "Wait",
     "Work",
     "agreed",
+    "bytes_held",
     "compiled",
     "effort",
     "in_small_calls",
@@ -47,6 +50,7 @@ __all__ = [
     "obey_interrupts",
     "pickled",
     "read_mesh",
+    "shared_by_functions",
     "trace",
     "until",
     "writes",
