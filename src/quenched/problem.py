@@ -11,7 +11,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
-from quenched.execute import Execution, Executor, Here, HostFunction, Programs, Work, trace
+from quenched.execute import Execution, Executor, Here, HostFunction, Living, Programs, Work, bytes_held, trace
 from quenched.numbers import native
 from quenched.targets import Asking, Form, Hyper, Model, Target, call, fingerprint, insist_number
 from quenched.transforms import Parameters, Space
@@ -60,9 +60,9 @@ class _Key:
         return isinstance(other, _Key) and self.identity == other.identity
 
 
-@lru_cache(maxsize=64)
-def _programs(key: _Key) -> tuple[Programs, RealLine]:
-    return trace(key.function), key.function
+_programs: Living[tuple[Programs, RealLine]] = Living(
+    lambda key: (trace(key.function), key.function), lambda key: bytes_held(key.function.target.function)
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +200,8 @@ def _put_together(
         seen = fingerprint(target.function)
         identity = (seen, target.adds_jacobian, target.on_real_line, space, shapes, data is None)
         # What may change unseen is traced for this fit alone.
-        programs, function = (trace(function), function) if seen is None else _programs(_Key(identity, function))
+        key = _Key(identity, function)
+        programs, function = _programs.passing(key) if seen is None else _programs(key)
     form, start = target.make_form(space.dim), Hyper(free, prior, noise)
     return Problem(target, space, form, data, start, hyper, execution, programs, function, model)
 

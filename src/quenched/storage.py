@@ -3,6 +3,8 @@
 import json
 import warnings
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -46,14 +48,15 @@ def save(fit: Fit | Fits, path: str | Path) -> Path:
     return write_whole(path, lambda file: np.savez(file, **arrays))  # pyright: ignore
 
 
-def keep(fit: Fit | Fits, path: Path) -> None:
-    """Save what has been reached so far. What goes wrong is a warning: a fit counts for more than its file."""
+@contextmanager
+def as_a_warning(path: Path) -> Iterator[None]:
+    """A scope in which what has been reached so far is saved. What goes wrong is told: a fit counts for more than its file."""
     try:
-        save(fit, path)
+        yield
     except (OSError, ValueError, TypeError) as error:
         reason = harmless(f"{getattr(error, 'strerror', None) or error}")
         warnings.warn(
-            f"checkpoint={shown(str(path))}: could not be written ({reason}); the fit goes on without it.", stacklevel=3
+            f"checkpoint={shown(str(path))}: could not be written ({reason}); the fit goes on without it.", stacklevel=4
         )
 
 

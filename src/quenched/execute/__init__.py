@@ -1,6 +1,7 @@
 """How a target's function is evaluated at the draws."""
 
 from quenched.execute.blocks import InBlocks
+from quenched.execute.deadline import GRACE, Expired, until
 from quenched.execute.effort import Effort, Program, effort
 from quenched.execute.execution import SMALL_CHUNK, Elsewhere, Execution, Here, Work
 from quenched.execute.executor import Evaluation, Executor
@@ -8,6 +9,7 @@ from quenched.execute.host import Host, HostFunction
 from quenched.execute.interrupts import interrupts_at_once, interrupts_held, obey_interrupts
 from quenched.execute.kept import keep_programs
 from quenched.execute.lapack import compiled, in_small_calls
+from quenched.execute.living import Living, bytes_held, shared_by_functions
 from quenched.execute.lost import LostProcess
 from quenched.execute.pool import CallFailed, Pool, pickled
 from quenched.execute.sharded import Sharded, agreed, read_mesh, writes
@@ -15,6 +17,7 @@ from quenched.execute.traced import Programs, Traceable, Traced, trace
 from quenched.execute.waiting import StuckProgram, Wait
 
 __all__ = [
+    "GRACE",
     "SMALL_CHUNK",
     "CallFailed",
     "Effort",
@@ -22,10 +25,12 @@ __all__ = [
     "Evaluation",
     "Execution",
     "Executor",
+    "Expired",
     "Here",
     "Host",
     "HostFunction",
     "InBlocks",
+    "Living",
     "LostProcess",
     "Pool",
     "Program",
@@ -37,6 +42,7 @@ __all__ = [
     "Wait",
     "Work",
     "agreed",
+    "bytes_held",
     "compiled",
     "effort",
     "in_small_calls",
@@ -46,6 +52,8 @@ __all__ = [
     "obey_interrupts",
     "pickled",
     "read_mesh",
+    "shared_by_functions",
     "trace",
+    "until",
     "writes",
 ]

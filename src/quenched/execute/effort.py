@@ -7,7 +7,6 @@ XLA has, 0.31 and 0.22 with as little as it can; logistic regression with 1,000 
 
 from collections.abc import Callable
 from enum import Enum
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +40,21 @@ class Program:
 
     def __init__(self, function: Callable, *, static_argnums: int | tuple[int, ...] = ()):
         static = (static_argnums,) if isinstance(static_argnums, int) else static_argnums
-        self._static = set(static)
-        self._compiled = cache(
-            lambda own: compiled(function, static_argnums=static, compiler_options=known(own.value) or None)
-        )
+        self._static, self._places = set(static), static
+        self._function, self._made = function, dict[Effort, Any]()
         self._kept: dict[Any, Callable] = {}
+
+    def _compiled(self, own: Effort) -> Any:
+        if own not in self._made:
+            options = known(own.value) or None
+            self._made[own] = compiled(self._function, static_argnums=self._places, compiler_options=options)
+        return self._made[own]
+
+    def clear(self) -> None:
+        """Let go of what was compiled."""
+        self._kept.clear()
+        for program in list(self._made.values()):
+            program.clear_cache()
 
     def __call__(self, own: Effort, *inputs: Any) -> Any:
         folder = folder_of_programs()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from quenched.execute.deadline import timed_call
 from quenched.execute.executor import Evaluation, Executor
 from quenched.execute.interrupts import interrupts_at_once
 
@@ -49,7 +50,7 @@ class InTurn(Calls):
         for place, parameters in enumerate(many):
             self.count += 1
             try:
-                with interrupts_at_once():
+                with interrupts_at_once(), timed_call():
                     answer = call(parameters, data)
             except Exception as error:
                 error.add_note(where(place, len(many), parameters))

@@ -63,7 +63,9 @@ def in_small_calls(function: Callable, static_argnums: int | tuple[int, ...] = (
     def call(*inputs):
         if jax.default_backend() != "cpu":
             return function(*inputs)
-        program, shapes = jax.make_jaxpr(function, static_argnums=tuple(static), return_shape=True)(*inputs)
+        # JAX remembers what it has traced for as long as the function lives: this one must not live.
+        passing = lambda *given: function(*given)
+        program, shapes = jax.make_jaxpr(passing, static_argnums=tuple(static), return_shape=True)(*inputs)
         leaves = jax.tree.leaves([leaf for index, leaf in enumerate(inputs) if index not in static])
         small = _rewritten(program)
         return jax.tree.unflatten(jax.tree.structure(shapes), eval_jaxpr(small.jaxpr, small.consts, *leaves))

@@ -13,6 +13,7 @@ from quenched.execute.effort import Effort, Program
 from quenched.execute.executor import Evaluation, Executor
 from quenched.execute.interrupts import obey_interrupts
 from quenched.execute.lapack import calls_lapack, divided, points_together
+from quenched.execute.living import Weakly, shared_by_functions
 from quenched.execute.memory import bytes_per_point
 from quenched.execute.waiting import Wait
 
@@ -80,13 +81,12 @@ def trace(function: Callable[[Array, Any, Array], Array]) -> Programs:
         basis = jnp.eye(point.size, dtype=point.dtype)
         return *of_point(point), jax.lax.map(column, basis, batch_size=batch)
 
-    inside = Traceable(evaluate, values, second_order)
     return Programs(
-        Program(inside.evaluate),
-        Program(inside.values),
-        Program(inside.second_order, static_argnums=3),
+        Program(evaluate),
+        Program(values),
+        Program(second_order, static_argnums=3),
         gradient_of_one,
-        inside,
+        Traceable(Weakly(evaluate), Weakly(values), Weakly(second_order)),
     )
 
 
@@ -135,6 +135,9 @@ def bytes_of_a_point(programs: Programs, dim: int, data: Any, free: Array) -> in
 @lru_cache(maxsize=256)
 def _bytes(function: Callable, structure: Any, shapes: tuple[jax.ShapeDtypeStruct, ...]) -> int:
     return bytes_per_point(function, *jax.tree.unflatten(structure, shapes))
+
+
+shared_by_functions(_bytes.cache_clear)
 
 
 def points_that_fit(one: int, memory: float) -> int:

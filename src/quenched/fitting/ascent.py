@@ -15,7 +15,7 @@ import numpy as np
 from quenched.arrays import Array, choose, namespace
 from quenched.bound import Slope, Totals
 from quenched.coordinates import Coordinates
-from quenched.execute import StuckProgram
+from quenched.execute import Expired, StuckProgram
 from quenched.families import Member
 from quenched.objective import Objective
 from quenched.optimise import LBFGS, Minimiser, State
@@ -243,7 +243,8 @@ def ascend(
         except KeyboardInterrupt as stop:
             if not climb.state.started:
                 raise
-            climb, stuck = climb._replace(code=Code.INTERRUPTED), isinstance(stop, StuckProgram)
+            code = Code.MAX_SECONDS if isinstance(stop, Expired) else Code.INTERRUPTED
+            climb, stuck = climb._replace(code=code), isinstance(stop, StuckProgram)
             break
         if np.isfinite(slope.bound) and not np.isfinite(slope.gradient).all():
             broken = np.flatnonzero(~np.isfinite(totals.of_posterior.mean))

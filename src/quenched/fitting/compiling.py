@@ -6,6 +6,7 @@ from typing import Any
 
 from quenched.compiling import known
 from quenched.execute import compiled as with_small_calls
+from quenched.execute import shared_by_functions
 
 # XLA hands reductions and small products on the CPU to a library. For many short vectors side by side its calls cost
 # more than the loops that XLA makes itself (two to three times, in the gradients of eight schools).
@@ -24,6 +25,7 @@ def lane_program(**settings: Any) -> Callable[[Callable], Callable]:
         def call(*inputs):
             return program()(*inputs)
 
+        shared_by_functions(lambda: program().clear_cache() if program.cache_info().currsize else None)
         return call
 
     return decorate

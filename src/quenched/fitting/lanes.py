@@ -18,7 +18,7 @@ from quenched.arrays import Array, choose
 from quenched.bound import Chunks, cut_up, ratios_in_chunks, slope_in_chunks
 from quenched.coordinates import Coordinates
 from quenched.draws import Draws
-from quenched.execute import Traceable, Wait, obey_interrupts
+from quenched.execute import Traceable, Wait, obey_interrupts, shared_by_functions
 from quenched.fitting.ascent import Climb, Climber, Limits
 from quenched.fitting.compiling import lane_program
 from quenched.fitting.drive import CHECK_BATCH, Driver, Entries, Judged, Summit
@@ -225,6 +225,10 @@ def _advance(machines: Machines, lanes: Carried, data: Rows, context: Any) -> Ca
 @partial(jax.jit, static_argnums=0)
 def _report(machines: Machines, lanes: Carried, context: Any) -> Any:
     return jax.vmap(lambda state: machines.report(state, context))(lanes.state)
+
+
+shared_by_functions(_begin.clear_cache)
+shared_by_functions(_report.clear_cache)
 
 
 @partial(jax.jit, donate_argnums=2)

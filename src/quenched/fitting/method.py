@@ -9,6 +9,7 @@ import numpy as np
 
 from quenched.bound import Totals
 from quenched.coordinates import Coordinates
+from quenched.execute import Expired
 from quenched.families import Member, Role, roles
 from quenched.fitting.ascent import FAR_FROM_FLAT, Ascent, Limits, Watch, ascend, gradient_note, raise_bound
 from quenched.frozen import Frozen
@@ -146,8 +147,9 @@ class Alternating(Method):
                 reached = Ascent(climbed.posterior, slope.hyper, bound, code, steepness, count, note=note)
                 if code is Code.RUNNING:
                     record(reached.posterior, reached.hyper, reached.bound)
-        except KeyboardInterrupt:
-            return reached._replace(code=Code.INTERRUPTED, n_objective_evaluations=count)
+        except KeyboardInterrupt as stop:
+            ended = Code.MAX_SECONDS if isinstance(stop, Expired) else Code.INTERRUPTED
+            return reached._replace(code=ended, n_objective_evaluations=count)
         return reached
 
     def _round(self, objective: Objective, reached: Ascent, watch: Watch) -> Ascent:

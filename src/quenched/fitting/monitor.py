@@ -5,9 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from quenched.draws import CHECK_BLOCK, Purpose, check_draws, generator
+from quenched.execute import Expired
 from quenched.fitting.drive import CHECK_BATCH, Driver, Entries
 
 _KEPT = 2560  # log ratios of each fit
+_ON_HOST = 8  # check draws at a time, where each is a call of a person's own function
 _FEWEST_BLOCKS = 8  # of check draws, to know how far their means vary
 FALL = 1.25  # the power of their number by which what Sobol points cost was seen to fall, at least
 
@@ -36,12 +38,30 @@ def check(driver: Driver, entries: Entries, *, n: int, seed: int) -> Checks:
     points, blocks, kept = Moments.none(many), Moments.none(many), []
     while points.n < n:
         fresh = check_draws(min(CHECK_BATCH, n - points.n), driver.batch.problem.dim, random)
-        ratios = driver.log_ratios(entries, fresh)
+        ratios = _ratios(driver, entries, fresh)
         if points.n < _KEPT:
             kept.append(ratios[:, : _KEPT - points.n])
-        whole = ratios[:, : len(fresh) // CHECK_BLOCK * CHECK_BLOCK].reshape(many, -1, CHECK_BLOCK)
+        whole = ratios[:, : ratios.shape[1] // CHECK_BLOCK * CHECK_BLOCK].reshape(many, -1, CHECK_BLOCK)
         points, blocks = points.with_more(ratios), blocks.with_more(whole.mean(axis=2))
+        if ratios.shape[1] < len(fresh) or driver.watch.overdue:
+            break
+    if not points.n:
+        unknown = np.full(many, np.nan)
+        return Checks(unknown, unknown, np.zeros((many, 0)))
     return Checks(points.mean, _error(points, blocks), np.concatenate(kept, axis=1))
+
+
+def _ratios(driver: Driver, entries: Entries, draws: np.ndarray) -> np.ndarray:
+    """At all of these draws; on the host, at as many as there is time for."""
+    if not driver.batch.problem.target.on_host or driver.watch.ends is None:
+        return driver.log_ratios(entries, draws)
+    found = [np.zeros((len(entries.index), 0))]
+    try:
+        for first in range(0, len(draws), _ON_HOST):
+            found.append(driver.log_ratios(entries, draws[first : first + _ON_HOST]))
+    except Expired:
+        pass
+    return np.concatenate(found, axis=1)
 
 
 class Moments(NamedTuple):

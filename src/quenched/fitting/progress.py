@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Self
 
-from quenched.execute import interrupts_held
+from quenched.execute import GRACE, interrupts_held, until
 from quenched.fitting.display import display_for
 from quenched.numbers import yes_or_no
 from quenched.outcome import Status
@@ -21,14 +21,19 @@ class Watcher(AbstractContextManager):
         self.agree = agree  # the clocks of several processes differ, and all must stop at the same evaluation
         self.n_evaluations = 0
         self.held = interrupts_held()
+        # Several processes must do the same calls, so that theirs have no end of their own.
+        self.ends = None if max_seconds is None or agree is not bool else self.began + max_seconds
+        self.limit = until(self.ends)
 
     def __enter__(self) -> Self:
         self.held.__enter__()
+        self.limit.__enter__()
         self.display.start()
         return self
 
     def __exit__(self, *exception) -> None:
         self.display.stop()
+        self.limit.__exit__(None, None, None)
         self.held.__exit__(None, None, None)
 
     @property
@@ -47,6 +52,11 @@ class Watcher(AbstractContextManager):
     def quiet(self, bound: float, n_draws: int) -> Status | None:
         """The same without a word: for work that is not part of the ascent."""
         return Status.MAX_SECONDS if self.expired else None
+
+    @property
+    def overdue(self) -> bool:
+        """The limit was passed a while ago: even what is nearly done must end."""
+        return self.max_seconds is not None and self.agree(self.seconds > self.max_seconds + GRACE)
 
     @property
     def expired(self) -> bool:

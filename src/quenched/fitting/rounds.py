@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from quenched.draws import Draws
-from quenched.execute import StuckProgram
+from quenched.execute import Expired, StuckProgram
 from quenched.families import Member, Sparse
 from quenched.fitting.alone import Alone
 from quenched.fitting.blame import blame_flight, blame_region, blame_start, sign_remark
@@ -29,13 +29,14 @@ from quenched.outcome import Code, Optimum, Round
 from quenched.problem import Batch
 from quenched.result import Fit
 from quenched.results import Fits, Origins
-from quenched.storage import keep
+from quenched.storage import as_a_warning, save
 from quenched.targets import Hyper
 from quenched.trust import gains
 from quenched.weights import weigh_ratios
 
 _SUSPECT = (Code.NO_ASCENT, Code.NOT_FINITE)
 _STARTS_WHEN_SUSPECT = 4
+_STARTS_AT_A_TIME = 4
 _NOWHERE = 1e-3  # standard deviation of the posterior of a fit that could not begin
 _ROUGHLY = 0.25  # of the tolerance: what a first guess at the cost of the draws must not exceed
 _FEW_COORDINATES = 3
@@ -100,6 +101,7 @@ class Run:
         self.histories: list[list[Round]] = [[] for _ in range(n)]
         self.messages: dict[int, str] = {}  # instead of the status's own
         self.notes: dict[int, str] = {}  # besides it
+        self.cut_short: dict[int, str] = {}  # of searches that were not finished
         self.optima: dict[int, tuple[Optimum, ...]] = {}
 
     def refuse(self, place: int, why: str) -> None:
@@ -121,6 +123,8 @@ class Run:
                 if self.driver.stopped and self.batch.n > 1:
                     break
                 self._fit(np.array([place]), None if given is None else given.some([place]), final)
+        except Expired:
+            self._out_of_time()
         except KeyboardInterrupt:
             self.driver.interrupted = True
             if self.batch.data is None and not np.isfinite(self.reached.bound).any():
@@ -130,6 +134,14 @@ class Run:
         if self.driver.interrupted:
             self.reached.code[self.reached.code == Code.MAX_SECONDS] = Code.INTERRUPTED
         return self.fits()
+
+    def _out_of_time(self) -> None:
+        """Time was up in the middle of something: what is not known by now stays unknown."""
+        reached = self.reached
+        unchecked = np.isfinite(reached.bound) & np.isnan(reached.check_bound) & (reached.code == Code.CONVERGED)
+        reached.code[unchecked] = Code.MAX_SECONDS
+        for place in np.flatnonzero(~np.isfinite(reached.bound) & (reached.code == Code.MAX_SECONDS)).tolist():
+            self.notes[place] = "The bound was not known anywhere by then: allow more time, or give fewer draws."
 
     def mode(self, search: Search) -> tuple[Mode | None, str]:
         """The mode next to the start of the one problem there is, or why there is none."""
@@ -200,24 +212,40 @@ class Run:
         """Run every start to its top and tell the distinct ones apart."""
         settings, chosen = self.settings, []
         for place in index:
-            points = around(self.points[place], n, settings.seed)
-            starts = self._starts(np.full(n, place), points)
-            if 0 in starts.refusals:  # the one that was asked for
-                self.refuse(int(place), starts.refusals[0])
+            tops: list[Any] = []
+            try:
+                # The given one first; between the others it is asked whether time is up.
+                cuts = np.arange(1, n, _STARTS_AT_A_TIME)
+                for points in np.split(around(self.points[place], n, settings.seed), cuts):
+                    if tops and self.driver.stopped:
+                        break
+                    starts = self._starts(np.full(len(points), place), points)
+                    if 0 in starts.refusals and not tops:  # the one that was asked for
+                        self.refuse(int(place), starts.refusals[0])
+                        break
+                    tops += self._tops_of(place, starts)
+            except KeyboardInterrupt as stop:
+                if not tops:
+                    raise
+                self.driver.interrupted = self.driver.interrupted or not isinstance(stop, Expired)
+            if not tops:
                 continue
-            tried = _entries(np.full(n, place), starts)
-            tops = [
-                rows((top.posterior, top.hyper, top.bound), row)
-                for _, top in self._tops(
-                    tried.some(starts.found), *rows((starts.factored, starts.factor), starts.found)
-                )
-                for row in np.flatnonzero(top.begun)
-            ]
+            if self.driver.stopped:
+                self.cut_short[int(place)] = f"Time was up before all of the {n} starts were tried."
             best, self.optima[int(place)] = distinct([top[0] for top in tops], [float(top[2]) for top in tops])
             chosen.append(Entries(np.array([place]), *jax.tree.map(lambda leaf: np.asarray(leaf)[None], tops[best])))
         if not chosen:
             return self.reached.entries(index[:0])
         return Entries(*_joined([one[:4] for one in chosen]))
+
+    def _tops_of(self, place: Any, starts: Starts) -> list[Any]:
+        """The posteriors that several starts of one problem lead to, with their hyperparameters and bounds."""
+        tried = _entries(np.full(len(starts.found), place), starts).some(starts.found)
+        return [
+            rows((top.posterior, top.hyper, top.bound), row)
+            for _, top in self._tops(tried, *rows((starts.factored, starts.factor), starts.found))
+            for row in np.flatnonzero(top.begun)
+        ]
 
     def _better(self, given: Entries, fresh: Entries, draws: Draws) -> Entries:
         """Of two posteriors of each problem, the one with the higher bound on some draws."""
@@ -266,12 +294,15 @@ class Run:
         if len(first) and not self.driver.stopped:
             try:
                 self._measure(first, draws)
+            except Expired:
+                self.reached.code[first] = Code.MAX_SECONDS
             except KeyboardInterrupt as stop:
                 self.driver.interrupted, self.driver.stuck = True, isinstance(stop, StuckProgram)
                 self.reached.code[first] = Code.INTERRUPTED
         self._check(index)
         if self.settings.checkpoint is not None:
-            keep(self.fits()[0], self.settings.checkpoint)
+            with as_a_warning(self.settings.checkpoint):
+                save(self.fits()[0], self.settings.checkpoint)
 
     def _tops(
         self,
@@ -324,7 +355,7 @@ class Run:
             n = settings.n_check or self.driver.affordable(max(5 * int(n_draws), few))
             many = self.driver.affordable(many)
             self._check_with(group, n)
-            if settings.n_check is None and n < many:
+            if settings.n_check is None and n < many and not self.driver.stopped:
                 # Weights that are uneven tell little by few draws of how far they move a mean or an sd.
                 last = np.setdiff1d(group, self._must_grow(group, rounds=1))
                 uneven = [place for place in last if weigh_ratios(reached.log_ratios[place]).share < _EVEN]
@@ -439,7 +470,9 @@ class Run:
         if code in (*_SUSPECT, Code.MAX_EVALUATIONS):
             member = rows(self.reached.posterior, place)
             flight = blame_flight(self.batch.problem, member, self.points[place])
-        return " ".join(part for part in (flight or code.status.message, self.notes.get(place)) if part)
+        return " ".join(
+            part for part in (flight or code.status.message, self.notes.get(place), self.cut_short.get(place)) if part
+        )
 
     def fits(self) -> Fits:
         """All of them, as they stand."""

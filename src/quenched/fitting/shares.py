@@ -22,7 +22,7 @@ from quenched.files import read_folder_to_write
 from quenched.fitting.options import read_submit
 from quenched.fitting.rounds import Run
 from quenched.results import Fits, Origins
-from quenched.storage import insist_writable, keep, load
+from quenched.storage import as_a_warning, insist_writable, load, save
 
 _FEWEST, _MOST = 16, 256  # problems in a share: some seconds of work, and few files
 _SHARES = 64  # of not so many problems
@@ -112,4 +112,5 @@ class _Found:
         """Save what has come; shares whose time was up are fitted again another time."""
         self.fits[place] = fits
         if self.paths and not np.isin(fits.status, ("max_seconds", "interrupted")).any():
-            keep(fits, self.paths[place])
+            with as_a_warning(self.paths[place]):
+                save(fits, self.paths[place])

@@ -14,6 +14,7 @@ import numpy as np
 
 from quenched.bound import Totals
 from quenched.draws import Draws, Purpose, make, stream
+from quenched.execute import Expired
 from quenched.families import Diagonal, Family, LowRank, Member, Role, factor_of_inverse, roles
 from quenched.fitting.ascent import Limits
 from quenched.fitting.blame import blame_draws, blame_start
@@ -72,12 +73,16 @@ class Starter:
         if self.dim <= MAX_HESSIAN_DIM:
             suspect = self._at_modes(suspect)
         if len(suspect) and not (self.driver.stopped and self.starts.found.all()):
-            self._at_short_fits(suspect)
-            if isinstance(self.family, LowRank) and self.driver.explains:
-                self._along_curvature(suspect)
+            try:
+                self._at_short_fits(suspect)
+                if isinstance(self.family, LowRank) and self.driver.explains:
+                    self._along_curvature(suspect)
+            except Expired:
+                if not self.starts.found.any():
+                    raise
         left = np.flatnonzero(~self.starts.found)
         left = left[[place not in self.starts.refusals for place in left]]
-        if len(left) and self.driver.explains:
+        if len(left) and self.driver.explains and not (self.driver.watch.overdue and self.starts.found.any()):
             self._at_points(left, 1.0)
         return self.starts
 

@@ -26,7 +26,7 @@ def plot_ranks(calibration: "Calibration", path: str | Path | None = None) -> "F
     path
         File to write as well; its ending says the format (`.png`, `.svg`, `.pdf`).
     """
-    path = read_figure_path(path)
+    file = read_figure_path(path)
     order = np.argsort([-finding.departure for finding in calibration.findings], kind="stable")[:_MOST]
     shown = np.sort(order)
     figure = new_figure(7.2, 1.7 * len(shown) + 0.6)
@@ -39,7 +39,7 @@ def plot_ranks(calibration: "Calibration", path: str | Path | None = None) -> "F
         dress(right)
     left.set_xlabel("rank of the true value", fontsize=8.5, color=GREY)
     right.set_xlabel("distribution of the ranks less the uniform", fontsize=8.5, color=GREY)
-    write_figure(figure, path, dpi=160)
+    write_figure(figure, file, dpi=160)
     return figure
 
 

@@ -1,0 +1,163 @@
+"""Which compiled programs stay in memory: those of functions that come back, and of the last few that may.
+
+A process that fits thousands of closures must not hold thousands of programs: each takes megabytes, and pieces of address
+space, of which Linux allows 65,530 to a process; XLA ends it with a signal when there are no more. So programs of functions
+that were seen once are let go after a few others, and kept from the second time on; of those let go only a number is
+remembered, by which they are known if they come back.
+"""
+
+import gc
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from functools import partial
+from pathlib import Path
+from threading import RLock
+from types import CellType
+from typing import Any, Generic, NamedTuple, TypeVar
+from weakref import ref
+
+_NEW = 6  # functions that were seen once
+_BYTES_OF_NEW = 8e6  # that these hold; programs hold them several times
+_RETURNING = 64
+_REMEMBERED = 4096
+_MOST_MAPS = 30_000  # pieces of address space
+_MAPS = Path("/proc/self/maps")
+
+Made = TypeVar("Made")
+_shared: list[Callable[[], None]] = []  # ways to empty the caches of programs that many functions share
+
+
+def shared_by_functions(clear: Callable[[], None]) -> None:
+    """Have the cache of a program that takes functions as arguments emptied when functions are let go."""
+    _shared.append(clear)
+
+
+class Weakly:
+    """A function that larger programs are told of without holding it: JAX remembers their arguments for long.
+
+    Whoever traces such a program holds the function itself.
+    """
+
+    def __init__(self, function: Callable[..., Any]):
+        self._function, self._hash = ref(function), hash(function)
+
+    def __call__(self, *inputs: Any) -> Any:
+        function = self._function()
+        assert function is not None  # held by the programs that were made of it
+        return function(*inputs)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Weakly) and self._function == other._function
+
+
+class CacheInfo(NamedTuple):
+    """How much is held."""
+
+    currsize: int
+
+
+class Living(Generic[Made]):
+    """What was made of functions, by key."""
+
+    def __init__(self, make: Callable[[Any], Made], bytes_of: Callable[[Any], int]):
+        self._make, self._bytes_of = make, bytes_of
+        self._new: OrderedDict[Hashable, tuple[Made, int]] = OrderedDict()
+        self._returning: OrderedDict[Hashable, Made] = OrderedDict()
+        self._gone: OrderedDict[int, None] = OrderedDict()
+        self._unkept, self._bytes_unkept = 0, 0
+        self._lock = RLock()
+
+    def __call__(self, key: Hashable) -> Made:
+        """What is made of it, or was."""
+        with self._lock:
+            return self._found(key)
+
+    def _found(self, key: Hashable) -> Made:
+        if key in self._new:
+            self._returning[key] = self._new.pop(key)[0]
+        if key in self._returning:
+            self._returning.move_to_end(key)
+            return self._returning[key]
+        self._make_room(self._bytes_of(key))
+        made = self._make(key)
+        if hash(key) in self._gone:
+            self._returning[key] = made
+        else:
+            self._new[key] = (made, self._bytes_of(key))
+        return made
+
+    def passing(self, key: Any) -> Made:
+        """What is made of a function that is not kept: the programs that it shares with others hold it for a while."""
+        with self._lock:
+            size = self._bytes_of(key)
+            if self._unkept >= _NEW or (self._unkept and self._bytes_unkept + size > _BYTES_OF_NEW):
+                self._release()
+            self._unkept, self._bytes_unkept = self._unkept + 1, self._bytes_unkept + size
+        return self._make(key)
+
+    def cache_info(self) -> CacheInfo:
+        """As a cache of `functools` has it."""
+        return CacheInfo(len(self._new) + len(self._returning))
+
+    def cache_clear(self) -> None:
+        """Let go of everything."""
+        self._returning.clear()
+        self._sweep()
+
+    def _make_room(self, coming: int) -> None:
+        held = sum(size for _, size in self._new.values())
+        if _count_maps() > _MOST_MAPS:
+            self.cache_clear()
+        elif len(self._new) >= _NEW or (self._new and held + coming > _BYTES_OF_NEW):
+            self._sweep()
+        elif len(self._returning) >= _RETURNING:
+            self._returning.popitem(last=False)
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Let go of all that were seen once, and of the programs that hold them."""
+        for key in self._new:
+            self._gone[hash(key)] = None
+        while len(self._gone) > _REMEMBERED:
+            self._gone.popitem(last=False)
+        self._new.clear()
+        self._release()
+
+    def _release(self) -> None:
+        """Empty the programs that functions share."""
+        self._unkept, self._bytes_unkept = 0, 0
+        for clear in _shared:
+            clear()
+        gc.collect()  # programs and the functions inside them refer to each other
+
+
+def _count_maps() -> int:
+    try:
+        return _MAPS.read_bytes().count(b"\n")
+    except OSError:  # not on Linux
+        return 0
+
+
+def bytes_held(function: Any, depth: int = 3) -> int:
+    """Of the arrays that a function closes over, as far as can be seen."""
+    if depth == 0 or function is None:
+        return 0
+    if isinstance(function, partial):
+        return sum(bytes_held(one, depth - 1) for one in (function.func, *function.args, *function.keywords.values()))
+    size = getattr(function, "nbytes", None)
+    if isinstance(size, int):
+        return size
+    cells = [_content(cell) for cell in getattr(function, "__closure__", None) or ()]
+    inside = [*cells, *(getattr(function, "__defaults__", None) or ()), getattr(function, "__self__", None)]
+    held = getattr(function, "__dict__", {}) if not isinstance(function, type) else {}
+    return sum(bytes_held(one, depth - 1) for one in (*inside, *(held.values() if isinstance(held, dict) else ())))
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return None
