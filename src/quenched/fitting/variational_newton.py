@@ -93,7 +93,9 @@ class NewtonAscent:
     def __init__(self, bound: ProjectedBound, at: Stand):
         self.bound, self.at = bound, at
         self.rho = 1.0
-        self.past: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_MEMORY)  # points and steps from them, in units
+        self.last: tuple[np.ndarray, np.ndarray] | None = None  # where the last step ended, and the step
+        self.past: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_MEMORY - 1)  # changes of both, these in units
+        self.products = np.zeros((0, 0))  # of the changes of steps with each other
         self.free_curvature: np.ndarray | None = None
         self.free_known_at = np.zeros(0)
         self.n_bounds = 0
@@ -103,7 +105,7 @@ class NewtonAscent:
         """One round: the rise of the bound, and whether it was a whole step. No rise at all: none is possible."""
         before, free_step = self.at, self._free_step()
         self._remember(free_step)
-        if len(self.past) > 1 and self.patience <= 0:
+        if self.past and self.patience <= 0:
             if self._accept(self._extrapolated()):
                 self.refused = 0
                 return self.at.bound - before.bound, True
@@ -155,7 +157,18 @@ class NewtonAscent:
         at, entries = self.at, self.bound.pattern.entry_places
         here = np.concatenate([at.mean, at.values[entries], at.free])
         change = (at.expected.precision - at.values)[entries]
-        self.past.append((here, np.concatenate([at.factor.solve(at.expected.gradient), change, free_step])))
+        step = np.concatenate([at.factor.solve(at.expected.gradient), change, free_step])
+        self.units = self._units()
+        if self.last is not None:
+            self.past.append((here + step - self.last[0], (step - self.last[1]) / self.units))
+            kept = (
+                self.products[-(len(self.past) - 1) :, -(len(self.past) - 1) :]
+                if len(self.past) > 1
+                else np.zeros((0, 0))
+            )
+            new = np.array([scaled @ self.past[-1][1] for _, scaled in self.past])
+            self.products = np.block([[kept, new[:-1, None]], [new[None, :]]])
+        self.last = (here + step, step)
 
     def _units(self) -> np.ndarray:
         """Posterior sds for the mean, the diagonal for the precision: what a step is measured in."""
@@ -166,14 +179,16 @@ class NewtonAscent:
         return np.concatenate([sds, roots[i] * roots[j], np.ones(len(at.free))])
 
     def _extrapolated(self) -> NewtonPoint | None:
-        units, pattern = self._units(), self.bound.pattern
-        points, steps = (np.stack(part) for part in zip(*self.past, strict=True))
-        ends = np.diff(points + steps, axis=0)
-        scaled = np.diff(steps / units, axis=0)
-        weights = np.linalg.lstsq(scaled @ scaled.T, scaled @ (steps[-1] / units), rcond=1e-10)[0]
-        beyond = -weights @ ends
+        assert self.last is not None
+        units, pattern, (end, step) = self.units, self.bound.pattern, self.last
+        towards = step / units
+        along = np.array([scaled @ towards for _, scaled in self.past])
+        weights = np.linalg.lstsq(self.products, along, rcond=1e-10)[0]
+        beyond = np.zeros_like(end)
+        for weight, (change, _) in zip(weights, self.past, strict=True):
+            beyond -= weight * change
         furthest = max(float(np.max(np.abs(beyond / units))), 1e-300)
-        found = points[-1] + steps[-1] + beyond * min(1.0, _FURTHEST / furthest)
+        found = end + beyond * min(1.0, _FURTHEST / furthest)
         if not np.isfinite(found).all():
             return None
         values, n = np.zeros(pattern.size), pattern.dim + len(pattern.entry_places)
