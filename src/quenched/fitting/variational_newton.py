@@ -34,7 +34,7 @@ _MEMORY = 8  # steps that are extrapolated
 _FURTHEST = 3.0  # that extrapolation goes beyond a step, in units of posterior sds and precisions
 _LARGEST = 1.0  # change of a hyperparameter in one step
 _FAR = 0.1  # change of a hyperparameter after which derivatives in it are taken again
-_PROBES = 16
+_PROBES, _EXACT = 16, 512
 _MAX_ROUNDS = 300
 _FLIGHT = 1e5  # times wider than it began: a posterior that runs away
 
@@ -155,23 +155,43 @@ class NewtonAscent:
         at = self.at
         if not at.free.size:
             return at.expected
+        _, step = self._free_step()
+        step, changes = step * min(1.0, _LARGEST / max(np.abs(step).max(), 1e-300)), self.free_changes
+        assert changes is not None
+        gradient = at.expected.gradient + step @ changes.gradient
+        return Expected(at.expected.value, gradient, at.expected.precision + step @ changes.precision, step)
+
+    def free_left(self) -> float:
+        """Nats to be gained by the hyperparameters."""
+        if not self.at.free.size:
+            return 0.0
+        slope, step = self._free_step()
+        return 0.5 * float(slope @ step)
+
+    def _free_step(self) -> tuple[np.ndarray, np.ndarray]:
+        """The slope of the bound at its top over (m, Λ), and Newton's step there."""
+        at = self.at
         if self.free_changes is None or np.max(np.abs(at.free - self.free_known_at)) > _FAR:
             self.free_changes = self.bound.free_changes(at.mean, at.factor.inverse, at.free)
             self.free_known_at = at.free
         changes, pattern, factored = self.free_changes, self.bound.pattern, at.factor
         moved = factored.solve(changes.gradient.T)
-        probes = factored.spread(self.random.choice([-1.0, 1.0], (pattern.dim, _PROBES)))
+        probes = factored.spread(self._probes())
         seen = [pattern.multiply(values, probes) for values in (*changes.precision, at.expected.precision - at.values)]
         solved = [factored.solve(one) for one in seen[:-1]]
-        traces = np.array([[np.sum(one * other) for other in seen] for one in solved]) / (2.0 * _PROBES)
+        traces = 0.5 * np.array([[np.sum(one * other) for other in seen] for one in solved]) / probes.shape[1]
         slope = at.expected.free + moved.T @ at.expected.gradient + traces[:, -1]
         curvature = -(changes.free + changes.gradient @ moved + traces[:, :-1])
         sizes, directions = np.linalg.eigh(0.5 * (curvature + curvature.T))
         sizes = np.maximum(np.abs(sizes), 1e-8 * max(np.abs(sizes).max(), 1.0))
-        step = directions @ ((directions.T @ slope) / sizes)
-        step = step * min(1.0, _LARGEST / max(np.abs(step).max(), 1e-300))
-        gradient = at.expected.gradient + step @ changes.gradient
-        return Expected(at.expected.value, gradient, at.expected.precision + step @ changes.precision, step)
+        return slope, directions @ ((directions.T @ slope) / sizes)
+
+    def _probes(self) -> np.ndarray:
+        """Vectors by which a trace is felt: few random ones, or for few parameters as many as make it exact."""
+        dim = self.bound.pattern.dim
+        if dim <= _EXACT:
+            return np.sqrt(dim) * np.eye(dim)
+        return self.random.choice([-1.0, 1.0], (dim, _PROBES))
 
     # Extrapolation.
 
@@ -249,7 +269,8 @@ def variational_newton(
             break
         # Steps that shrink by a factor leave as much again as a geometric series of them.
         shrinks = min(rise / last, 0.9) if last < np.inf else 0.9
-        if whole and rise / (1.0 - shrinks) < nats and nats_left(bound, ascent.at, random) < nats:
+        little = whole and rise / (1.0 - shrinks) < nats
+        if little and nats_left(bound, ascent.at, random) + ascent.free_left() < nats:
             code = Code.CONVERGED
             break
         last = rise
