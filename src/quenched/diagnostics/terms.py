@@ -13,7 +13,7 @@ from quenched.draws import Purpose, TermDraws, generator
 from quenched.families import SparseGaussian, factor
 from quenched.fitting import NewtonAscent, NewtonPoint, nats_left, stand_at
 from quenched.problem import Problem
-from quenched.projected import Expected, ProjectedBound
+from quenched.projected import Expected, FreeChanges, ProjectedBound
 from quenched.targets import Hyper
 from quenched.transforms import Parameters, Space
 
@@ -68,8 +68,9 @@ class _Pushed(ProjectedBound):
         value, gradient = found.value + float(self.push @ mean), found.gradient + self.push
         return Expected(value, gradient, found.precision, np.zeros_like(found.free))
 
-    def free_curvature(self, mean, covariance, free):
-        return np.eye(len(free))
+    def free_changes(self, mean, covariance, free):
+        n = len(free)
+        return FreeChanges(np.zeros((n, len(mean))), np.zeros((n, self.pattern.size)), -np.eye(n))
 
 
 class TermsResponse:

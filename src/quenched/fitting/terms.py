@@ -16,6 +16,7 @@ from quenched.outcome import Code
 from quenched.projected import ProjectedBound, structure_of
 
 _WORTH = 0.01  # of the slack: what an ascent goes on for, where it is still to be gained
+_AT_MOST = (5e-5, 2e-7)  # nats, and for each parameter: Newton steps are few near the top, so less is left than may be
 _PRECISE = 1e-8  # nats, where it goes to the very top
 _SPREADS = 4.0 ** -np.arange(8)  # standard deviations of all parameters that a start is tried with
 _CHECKED = 4e7  # numbers that the check may look at: rows and parameters times draws
@@ -87,7 +88,7 @@ class TermsAlone(Alone):
         found: list[Newton] = []
         for problem, posterior, hyper in self._each(entries):
             bound = self.bound(problem, draws)
-            nats = max(_WORTH * slack, _PRECISE)
+            nats = max(min(_WORTH * slack, _AT_MOST[0] + _AT_MOST[1] * bound.pattern.dim), _PRECISE)
             found.append(variational_newton(bound, posterior, hyper, nats, self.watch))
             self._count(problem, bound, found[-1].n_bounds)
             if found[-1].code is Code.INTERRUPTED:

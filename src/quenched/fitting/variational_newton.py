@@ -8,7 +8,13 @@ zero. The step
 with ρ = 1 is Newton's, with ρ small it is natural-gradient ascent, which raises the bound whatever the target: so ρ is halved
 until the bound rises and the precision is positive definite. Where the steps become alike, as they do along precisions of
 effects that are learned, they are extrapolated (Anderson 1965), and what is extrapolated is taken only if it is better.
-Hyperparameters take Newton steps of their own.
+
+Hyperparameters h take Newton steps on the bound at its top over (m, Λ), of which a change of h moves the mean by Λ⁻¹ ∂g/∂h and
+the precision by ∂Λ*/∂h: its second derivatives are
+
+    ∂²E/∂h² + (∂g/∂h)ᵀ Λ⁻¹ ∂g/∂h + ½ tr(∂Λ*/∂h Σ ∂Λ*/∂h Σ),
+
+the trace felt by a few random vectors. Mean and precision are moved along, so that learning h takes hardly more rounds.
 """
 
 from collections import deque
@@ -20,13 +26,15 @@ from quenched.draws import Purpose, generator
 from quenched.families import Factor, SparseGaussian, factor
 from quenched.fitting.ascent import Watch
 from quenched.outcome import Code
-from quenched.projected import Expected, ProjectedBound
+from quenched.projected import Expected, FreeChanges, ProjectedBound
 from quenched.targets import Hyper
 
 _SMALLEST = 2.0**-14  # share of a step
 _MEMORY = 8  # steps that are extrapolated
 _FURTHEST = 3.0  # that extrapolation goes beyond a step, in units of posterior sds and precisions
 _LARGEST = 1.0  # change of a hyperparameter in one step
+_FAR = 0.1  # change of a hyperparameter after which derivatives in it are taken again
+_PROBES, _EXACT = 16, 512
 _MAX_ROUNDS = 300
 _FLIGHT = 1e5  # times wider than it began: a posterior that runs away
 
@@ -93,17 +101,20 @@ class NewtonAscent:
     def __init__(self, bound: ProjectedBound, at: Stand):
         self.bound, self.at = bound, at
         self.rho = 1.0
-        self.past: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_MEMORY)  # points and steps from them, in units
-        self.free_curvature: np.ndarray | None = None
+        self.last: tuple[np.ndarray, np.ndarray] | None = None  # where the last step ended, and the step
+        self.past: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_MEMORY - 1)  # changes of both, these in units
+        self.products = np.zeros((0, 0))  # of the changes of steps with each other
+        self.free_changes: FreeChanges | None = None
         self.free_known_at = np.zeros(0)
+        self.random = generator(0, Purpose.PROBES)
         self.n_bounds = 0
         self.patience = self.refused = 0  # rounds to wait before extrapolating again, after so many refusals in a row
 
     def step(self) -> tuple[float, bool]:
         """One round: the rise of the bound, and whether it was a whole step. No rise at all: none is possible."""
-        before, free_step = self.at, self._free_step()
-        self._remember(free_step)
-        if len(self.past) > 1 and self.patience <= 0:
+        before, moves = self.at, self._moves()
+        self._remember(moves)
+        if self.past and self.patience <= 0:
             if self._accept(self._extrapolated()):
                 self.refused = 0
                 return self.at.bound - before.bound, True
@@ -111,7 +122,7 @@ class NewtonAscent:
             self.patience = 2 ** min(self.refused, 3) - 1
         self.patience -= 1
         while self.rho >= _SMALLEST:
-            if self._accept(self._towards(self.rho, free_step)):
+            if self._accept(self._towards(self.rho, moves)):
                 whole, self.rho = self.rho == 1.0, min(1.0, 2.0 * self.rho)
                 return self.at.bound - before.bound, whole
             self.rho /= 2.0
@@ -128,34 +139,79 @@ class NewtonAscent:
         self.at = trial
         return True
 
-    def _towards(self, rho: float, free_step: np.ndarray) -> NewtonPoint | None:
+    def _towards(self, rho: float, moves: Expected) -> NewtonPoint | None:
         at = self.at
-        values = (1.0 - rho) * at.values + rho * at.expected.precision
+        values = (1.0 - rho) * at.values + rho * moves.precision
         found = factor(self.bound.pattern, values)
+        if found is None and at.free.size:  # the hyperparameters alone would have it so
+            values = (1.0 - rho) * at.values + rho * at.expected.precision
+            found = factor(self.bound.pattern, values)
         if found is None:
             return None
-        return NewtonPoint(at.mean + rho * found.solve(at.expected.gradient), values, at.free + rho * free_step, found)
+        return NewtonPoint(at.mean + rho * found.solve(moves.gradient), values, at.free + rho * moves.free, found)
 
-    def _free_step(self) -> np.ndarray:
+    def _moves(self) -> Expected:
+        """Gradient and precision where the hyperparameters will be, and their step."""
         at = self.at
         if not at.free.size:
-            return at.free
-        if self.free_curvature is None or np.max(np.abs(at.free - self.free_known_at)) > 0.3:
-            self.free_curvature = self.bound.free_curvature(at.mean, at.factor.inverse, at.free)
+            return at.expected
+        _, step = self._free_step()
+        step, changes = step * min(1.0, _LARGEST / max(np.abs(step).max(), 1e-300)), self.free_changes
+        assert changes is not None
+        gradient = at.expected.gradient + step @ changes.gradient
+        return Expected(at.expected.value, gradient, at.expected.precision + step @ changes.precision, step)
+
+    def free_left(self) -> float:
+        """Nats to be gained by the hyperparameters."""
+        if not self.at.free.size:
+            return 0.0
+        slope, step = self._free_step()
+        return 0.5 * float(slope @ step)
+
+    def _free_step(self) -> tuple[np.ndarray, np.ndarray]:
+        """The slope of the bound at its top over (m, Λ), and Newton's step there."""
+        at = self.at
+        if self.free_changes is None or np.max(np.abs(at.free - self.free_known_at)) > _FAR:
+            self.free_changes = self.bound.free_changes(at.mean, at.factor.inverse, at.free)
             self.free_known_at = at.free
-        sizes, directions = np.linalg.eigh(self.free_curvature)
+        changes, pattern, factored = self.free_changes, self.bound.pattern, at.factor
+        moved = factored.solve(changes.gradient.T)
+        probes = factored.spread(self._probes())
+        seen = [pattern.multiply(values, probes) for values in (*changes.precision, at.expected.precision - at.values)]
+        solved = [factored.solve(one) for one in seen[:-1]]
+        traces = 0.5 * np.array([[np.sum(one * other) for other in seen] for one in solved]) / probes.shape[1]
+        slope = at.expected.free + moved.T @ at.expected.gradient + traces[:, -1]
+        curvature = -(changes.free + changes.gradient @ moved + traces[:, :-1])
+        sizes, directions = np.linalg.eigh(0.5 * (curvature + curvature.T))
         sizes = np.maximum(np.abs(sizes), 1e-8 * max(np.abs(sizes).max(), 1.0))
-        step = directions @ ((directions.T @ at.expected.free) / sizes)
-        return step * min(1.0, _LARGEST / max(np.abs(step).max(), 1e-300))
+        return slope, directions @ ((directions.T @ slope) / sizes)
+
+    def _probes(self) -> np.ndarray:
+        """Vectors by which a trace is felt: few random ones, or for few parameters as many as make it exact."""
+        dim = self.bound.pattern.dim
+        if dim <= _EXACT:
+            return np.sqrt(dim) * np.eye(dim)
+        return self.random.choice([-1.0, 1.0], (dim, _PROBES))
 
     # Extrapolation.
 
-    def _remember(self, free_step: np.ndarray) -> None:
+    def _remember(self, moves: Expected) -> None:
         """Where it stands, and the whole step from there; for the mean by the precision that is factored already."""
         at, entries = self.at, self.bound.pattern.entry_places
         here = np.concatenate([at.mean, at.values[entries], at.free])
-        change = (at.expected.precision - at.values)[entries]
-        self.past.append((here, np.concatenate([at.factor.solve(at.expected.gradient), change, free_step])))
+        change = (moves.precision - at.values)[entries]
+        step = np.concatenate([at.factor.solve(moves.gradient), change, moves.free])
+        self.units = self._units()
+        if self.last is not None:
+            self.past.append((here + step - self.last[0], (step - self.last[1]) / self.units))
+            kept = (
+                self.products[-(len(self.past) - 1) :, -(len(self.past) - 1) :]
+                if len(self.past) > 1
+                else np.zeros((0, 0))
+            )
+            new = np.array([scaled @ self.past[-1][1] for _, scaled in self.past])
+            self.products = np.block([[kept, new[:-1, None]], [new[None, :]]])
+        self.last = (here + step, step)
 
     def _units(self) -> np.ndarray:
         """Posterior sds for the mean, the diagonal for the precision: what a step is measured in."""
@@ -166,14 +222,16 @@ class NewtonAscent:
         return np.concatenate([sds, roots[i] * roots[j], np.ones(len(at.free))])
 
     def _extrapolated(self) -> NewtonPoint | None:
-        units, pattern = self._units(), self.bound.pattern
-        points, steps = (np.stack(part) for part in zip(*self.past, strict=True))
-        ends = np.diff(points + steps, axis=0)
-        scaled = np.diff(steps / units, axis=0)
-        weights = np.linalg.lstsq(scaled @ scaled.T, scaled @ (steps[-1] / units), rcond=1e-10)[0]
-        beyond = -weights @ ends
+        assert self.last is not None
+        units, pattern, (end, step) = self.units, self.bound.pattern, self.last
+        towards = step / units
+        along = np.array([scaled @ towards for _, scaled in self.past])
+        weights = np.linalg.lstsq(self.products, along, rcond=1e-10)[0]
+        beyond = np.zeros_like(end)
+        for weight, (change, _) in zip(weights, self.past, strict=True):
+            beyond -= weight * change
         furthest = max(float(np.max(np.abs(beyond / units))), 1e-300)
-        found = points[-1] + steps[-1] + beyond * min(1.0, _FURTHEST / furthest)
+        found = end + beyond * min(1.0, _FURTHEST / furthest)
         if not np.isfinite(found).all():
             return None
         values, n = np.zeros(pattern.size), pattern.dim + len(pattern.entry_places)
@@ -211,7 +269,8 @@ def variational_newton(
             break
         # Steps that shrink by a factor leave as much again as a geometric series of them.
         shrinks = min(rise / last, 0.9) if last < np.inf else 0.9
-        if whole and rise / (1.0 - shrinks) < nats and nats_left(bound, ascent.at, random) < nats:
+        little = whole and rise / (1.0 - shrinks) < nats
+        if little and nats_left(bound, ascent.at, random) + ascent.free_left() < nats:
             code = Code.CONVERGED
             break
         last = rise

@@ -21,6 +21,7 @@ from quenched.targets import Hyper, LocalTerm, local_terms
 
 _STRUCTURES: dict[Any, "Structure"] = {}  # of the targets that were fitted last
 _KEPT = 4
+_NEARBY = 1e-4  # of a hyperparameter: differences of slopes are taken as derivatives
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +88,14 @@ class Expected(NamedTuple):
         return bool(np.isfinite(self.value) and all(np.isfinite(part).all() for part in self[1:]))
 
 
+class FreeChanges(NamedTuple):
+    """Derivatives in the hyperparameters, one row for each, of what `Expected` holds."""
+
+    gradient: np.ndarray
+    precision: np.ndarray
+    free: np.ndarray
+
+
 class ProjectedBound:
     """The bound of a problem on one set of frozen points."""
 
@@ -119,13 +128,24 @@ class ProjectedBound:
         self.n_evaluations += self.draws.n
         return Expected(value, gradient, precision, of_free)
 
-    def free_curvature(self, mean: np.ndarray, covariance: np.ndarray, free: np.ndarray) -> np.ndarray:
-        """−∂²/∂hyper² of the expected sum, at a Gaussian that is held."""
-        total = np.zeros((len(free), len(free)))
-        for sight, term in zip(self.structure.sights, self.terms, strict=True):
-            total += term.free_curvature(sight.means(mean), sight.covariances(covariance), free)
-        self.n_evaluations += self.draws.n
-        return total
+    def free_changes(self, mean: np.ndarray, covariance: np.ndarray, free: np.ndarray) -> "FreeChanges":
+        """How the slopes of the expected sum change with each hyperparameter, at a Gaussian that is held."""
+        asking = [
+            (sight, term, sight.means(mean), sight.covariances(covariance))
+            for sight, term in zip(self.structure.sights, self.terms, strict=True)
+            if term.asks_hyper
+        ]
+        found = []
+        for unit in np.eye(len(free)):
+            change = FreeChanges(np.zeros(len(mean)), np.zeros(self.pattern.size), np.zeros(len(free)))
+            for sight, term, means, covariances in asking:
+                ahead, behind = (term.slopes(means, covariances, free + sign * _NEARBY * unit) for sign in (1.0, -1.0))
+                change.gradient[:] += sight.gradient(ahead.means - behind.means, len(mean)) / (2.0 * _NEARBY)
+                sight.add_curvature(change.precision, (ahead.curvature - behind.curvature) / (2.0 * _NEARBY))
+                change.free[:] += (ahead.free - behind.free) / (2.0 * _NEARBY)
+            found.append(change)
+        self.n_evaluations += 2 * len(free) * self.draws.n
+        return FreeChanges(*(np.stack(part) for part in zip(*found, strict=True)))
 
     def bound(self, expected: Expected, factor: Factor) -> float:
         """From the expected sum to the bound."""

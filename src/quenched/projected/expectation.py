@@ -58,14 +58,6 @@ class Expectation:
             of_free = of_free + np.asarray(slopes[2])
         return Slopes(total, *self._back(np.concatenate(by_mean), np.concatenate(by_covariance)), of_free)
 
-    def free_curvature(self, means: np.ndarray, covariances: np.ndarray, free: np.ndarray) -> np.ndarray:
-        """Minus the second derivatives in the hyperparameters."""
-        total = np.zeros((len(free), len(free)))
-        if self.asks_hyper:
-            for inputs, _ in self._chunks(means, covariances, free):
-                total -= np.asarray(self.wait(self.programs.free_curvature(*inputs)))
-        return total
-
     def _chunks(self, means: np.ndarray, covariances: np.ndarray, free: np.ndarray) -> Iterator[tuple[tuple, int]]:
         """Inputs of a program, rows by rows; the last rows are filled up with some that do not count."""
         n = len(means)

@@ -32,7 +32,6 @@ class Programs(NamedTuple):
     """What is asked of the rows of a term, compiled."""
 
     slopes: Callable  # of their expectations, in means, covariances and hyperparameters
-    free_curvature: Callable  # second derivatives in the hyperparameters
     values: Callable  # at points (points, rows, size)
     gradients: Callable
 
@@ -80,16 +79,13 @@ def _made(term: LocalTerm, unravel: Callable | None) -> Programs:
     def slopes(means, packed, counts, held, z, weights, back, given, free):
         return jax.value_and_grad(total, argnums=(0, 1, 2))(means, packed, free, counts, held, z, weights, back, given)
 
-    def free_curvature(means, packed, counts, held, z, weights, back, given, free):
-        return jax.hessian(total, argnums=2)(means, packed, free, counts, held, z, weights, back, given)
-
     def value(numbers, own, given, free):
         return log_density_of(structure, sights, numbers, own, given, None if unravel is None else unravel(free))
 
     over = lambda function: jax.jit(
         jax.vmap(jax.vmap(function, in_axes=(0, 0, None, None)), in_axes=(0, None, None, None))
     )
-    return Programs(jax.jit(slopes), jax.jit(free_curvature), over(value), over(jax.grad(value)))
+    return Programs(jax.jit(slopes), over(value), over(jax.grad(value)))
 
 
 def _times(factor: Any, z: Array) -> Array:
