@@ -47,6 +47,20 @@ def test_new_data_of_the_same_shape_cause_no_new_trace():
     assert abs(first.bound - second.bound) > 1e-3
 
 
+def test_a_second_fit_compiles_nothing():
+    """Of the same shape, with other data and another seed; the draws grow as often."""
+    compiled = []
+    listen = lambda event, seconds, **_: compiled.append(event) if "backend_compile" in event else None
+    log_density, _ = counted()
+    run(log_density, some_data(0), max_draws=256, tolerance=1e-4)
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        run(log_density, some_data(1), max_draws=256, tolerance=1e-4, seed=3)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+    assert not compiled
+
+
 def test_data_of_another_shape_are_traced_anew():
     log_density, traces = counted()
     run(log_density, some_data(0), draws=16)
