@@ -63,6 +63,8 @@ def on_real_line(
         natural = space.to_natural(u)
         return jnp.ravel(reported(natural, data)) if reported else ravel_pytree(natural)[0]
 
+    # What the space works out for itself when it is first used is then known: no fit finds it changed.
+    jax.eval_shape(flat, vector)
     return Problem(name, flat, vector, judged, truth, evidence)
 
 

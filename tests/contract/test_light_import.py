@@ -28,6 +28,7 @@ report["after_fit"] = [name for name in after if str(jax.config.values[name]) !=
 report["plain_dtype"] = str(jax.numpy.ones(1).dtype)
 report["mean_dtype"] = str(fit.mean.dtype)
 report["random_after_fit"] = state == np.random.get_state()[1].tolist()
+report["scipy"] = sorted(name for name in ("scipy.linalg", "scipy.sparse", "scipy.stats") if name in sys.modules)
 print(json.dumps(report))
 """
 
@@ -41,6 +42,11 @@ def report():
 @pytest.mark.parametrize("name", OPTIONAL)
 def test_no_optional_package_is_loaded(report, name):
     assert name not in report["modules"]
+
+
+def test_a_small_fit_needs_no_part_of_scipy(report):
+    """Importing them takes as long as importing all of ours, and as long as the fit."""
+    assert report["scipy"] == []
 
 
 def test_no_array_is_made(report):

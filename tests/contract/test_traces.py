@@ -1,5 +1,6 @@
 """A log density is traced once per shape, and again only when what it refers to has changed."""
 
+from contextlib import contextmanager
 from functools import partial
 
 import jax
@@ -45,6 +46,31 @@ def test_new_data_of_the_same_shape_cause_no_new_trace():
     first, second = (run(log_density, some_data(seed)) for seed in (0, 1))
     assert traces.n == 1
     assert abs(first.bound - second.bound) > 1e-3
+
+
+@contextmanager
+def compilations():
+    """Of programs, while it lasts."""
+    found = []
+    listen = lambda event, seconds, **_: found.append(event) if "backend_compile" in event else None
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        yield found
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+
+
+def test_a_second_fit_compiles_nothing():
+    """Of the same shape, with other data and another seed, also with more draws of the kind that it had."""
+    log_density, _ = counted()
+    with compilations() as first:
+        run(log_density, some_data(0), draws=64)
+        run(log_density, some_data(0), draws=1024)
+    assert first
+    with compilations() as second:
+        run(log_density, some_data(1), draws=256, seed=3)
+        run(log_density, some_data(1), draws=2048, seed=3)
+    assert not second
 
 
 def test_data_of_another_shape_are_traced_anew():

@@ -20,6 +20,16 @@ from quenched.execute.traced import Programs, Traced, bytes_of_a_point, points_t
 SMALL_CHUNK = 32  # points per call while there are few draws: one compiled shape serves every number of them
 
 
+_FEW = 16 * SMALL_CHUNK
+
+
+def large_chunk(n_draws: int, dim: int) -> int:
+    """Points per call where there are many draws, or large ones: the same when they have doubled, and doubled again."""
+    while n_draws % 4 == 0 and n_draws // 2 >= max(_FEW, 4 * dim):  # even, as pairs are
+        n_draws //= 2
+    return n_draws
+
+
 @dataclass(frozen=True, eq=False)
 class Work:
     """One function f(vector, data, free) to be evaluated: as compiled programs, or on the host."""
@@ -75,8 +85,9 @@ class Here(Execution):
     def executor(self, work, n_draws):
         if work.on_host is not None:
             return on_host(work.on_host, n_draws, self.calls)
-        few = n_draws <= 16 * SMALL_CHUNK and work.dim <= 2 * SMALL_CHUNK
-        chunk = SMALL_CHUNK if few and 2 * n_draws >= SMALL_CHUNK else n_draws  # half full at least
+        few = n_draws <= _FEW and work.dim <= 2 * SMALL_CHUNK
+        # Half full at least.
+        chunk = SMALL_CHUNK if few and 2 * n_draws >= SMALL_CHUNK else large_chunk(n_draws, work.dim)
         assert work.programs is not None
         return Traced(work.programs, chunk, self._most_points(work), effort(work.bytes_of_a_point))
 

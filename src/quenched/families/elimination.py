@@ -15,8 +15,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse
+import scipy  # whose parts are imported when they are first asked for: they take as long as all of ours
 
 _DENSE = 0.25  # share of entries from which what remains is treated as dense
 _FEW = 48  # unknowns that are treated as dense whatever they are
@@ -170,7 +169,7 @@ class Pattern:
         columns.append(self.root[b])
         return np.concatenate(rows), np.concatenate(columns)
 
-    def to_matrix(self, values: np.ndarray) -> scipy.sparse.csr_array:
+    def to_matrix(self, values: np.ndarray) -> "scipy.sparse.csr_array":
         """As a sparse matrix, both triangles."""
         i, j = self.entries
         entries = values[self.entry_places]

@@ -10,14 +10,13 @@ from typing import ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve_triangular
 
 from quenched.arrays import Array
 from quenched.families.gaussian import Family, with_equal_axes
 from quenched.families.member import Member
 from quenched.families.monomials import count_monomials, monomials
 from quenched.families.roles import correlation, location, shape, spread
-from quenched.families.triangle import pack, packed_size, unpack
+from quenched.families.triangle import pack, packed_size, solve_lower, unpack
 from quenched.frozen import static
 
 _AT_A_TIME = 64  # draws whose factors are held together
@@ -86,7 +85,7 @@ class NestedGaussian(Member):
         outer_draws = self.outer.standardise(rows[:, np.array(self.places)])
         features = self._features(outer_draws)
         away = rows[:, self._inner] - features @ self.centres
-        place = lambda both: solve_triangular(self._factors(both[0]), both[1], lower=True)
+        place = lambda both: solve_lower(self._factors(both[0]), both[1])
         own = jax.lax.map(place, (features, away), batch_size=min(_AT_A_TIME, len(rows)))
         return self._join(outer_draws, own).reshape(points.shape)
 

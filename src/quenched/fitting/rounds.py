@@ -17,7 +17,7 @@ from quenched.fitting.alone import Alone
 from quenched.fitting.blame import blame_flight, blame_region, blame_start, sign_remark
 from quenched.fitting.drive import Costs, Driver, Entries, Record, Summit
 from quenched.fitting.lanes import Lanes
-from quenched.fitting.monitor import FALL, check, doubled, draws_needed
+from quenched.fitting.monitor import FALL, CheckDraws, check, doubled, draws_needed
 from quenched.fitting.newton import Mode, Search
 from quenched.fitting.optima import around, distinct
 from quenched.fitting.progress import Watcher
@@ -77,6 +77,7 @@ class Run:
         self.settings, self.batch, self.points, self.watch = settings, batch, points, watch
         problem, family, n = batch.problem, settings.family, batch.n
         self.costs = Costs(n)
+        self.check_draws = CheckDraws(problem.dim, settings.seed)
         self.alone = (TermsAlone if isinstance(family, Sparse) else Alone)(batch, watch, self.costs)
         self.driver: Driver = self.alone
         if n > 1 and problem.programs is not None and settings.method.in_lanes:
@@ -360,12 +361,12 @@ class Run:
                 last = np.setdiff1d(group, self._must_grow(group, rounds=1))
                 uneven = [place for place in last if weigh_ratios(reached.log_ratios[place]).share < _EVEN]
                 if uneven:
-                    self._check_with(np.array(uneven), many)
+                    self._check_with(np.array(uneven), many, known=np.stack(list(reached.log_ratios[uneven])))
         for place in index.tolist():
             self.histories[place].append(reached.round(place, self.costs.gradients[place]))
 
-    def _check_with(self, index: np.ndarray, n: int) -> None:
-        seen = check(self.driver, self.reached.entries(index), n=n, seed=self.settings.seed)
+    def _check_with(self, index: np.ndarray, n: int, known: np.ndarray | None = None) -> None:
+        seen = check(self.driver, self.reached.entries(index), self.check_draws, n=n, known=known)
         self.reached.check_bound[index], self.reached.check_error[index] = seen.bound, seen.error
         for place, ratios in zip(index, seen.log_ratios, strict=True):
             self.reached.log_ratios[place] = ratios
@@ -452,9 +453,10 @@ class Run:
             return ()
         hyper = rows(self.reached.hyper, 0)
         problem, inside = self.batch.problem, fit.log_ratios[np.isfinite(fit.log_ratios)]
-        near = fit.posterior.transform(fit.check_draws)
         try:
-            beyond, nan = near[~np.isfinite(fit.log_ratios)], bool(np.isnan(fit.log_ratios).any())
+            beyond, nan = np.zeros((0, problem.dim)), bool(np.isnan(fit.log_ratios).any())
+            if len(inside) < len(fit.log_ratios):
+                beyond = fit.posterior.transform(fit.check_draws[~np.isfinite(fit.log_ratios)])
             region = blame_region(problem, fit.posterior, hyper, beyond, len(inside), nan=nan)
         except KeyboardInterrupt:
             region = ""  # what was reached counts for more

@@ -2,6 +2,7 @@
 
 import platform
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -48,10 +49,16 @@ class Settings:
             "family": self.family.name,
             "method": self.called or self.method.name,
             "tolerance": self.tolerance,
-            "versions": {
-                "quenched": version("quenched"),
-                "python": platform.python_version(),
-                "jax": jax.__version__,
-                "numpy": np.__version__,
-            },
+            "versions": dict(_versions()),
         }
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Found once: reading them takes as long as many evaluations of a small bound."""
+    return {
+        "quenched": version("quenched"),
+        "python": platform.python_version(),
+        "jax": jax.__version__,
+        "numpy": np.__version__,
+    }

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse
+import scipy
 
 from quenched.families import Pattern
 from quenched.targets import LocalTerm, Piece, SparseRows
