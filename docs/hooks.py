@@ -82,16 +82,21 @@ def statuses() -> str:
 
 
 def reference() -> str:
-    """Every public name."""
+    """Every public name: functions and classes by their address, things such as `positive` by the docstring of their class."""
+    import inspect
+
     import quenched
 
     names = sorted(quenched.__all__, key=lambda name: (name[0].isupper(), name.lower()))
-    return "\n\n".join(f"::: {_address(getattr(quenched, name), name)}" for name in names)
-
-
-def _address(thing, name: str) -> str:
-    """Where it is defined: `quenched.fit` alone might be the module of that name."""
-    return f"{thing.__module__}.{name}" if hasattr(thing, "__qualname__") else f"quenched.{name}"
+    parts = []
+    for name in names:
+        thing = getattr(quenched, name)
+        if inspect.isfunction(thing) or inspect.isclass(thing):
+            parts.append(f"::: {thing.__module__}.{name}")  # `quenched.fit` alone might be the module of that name
+        else:
+            words, _, example = (inspect.getdoc(thing) or "").partition("\nExamples\n--------\n")
+            parts.append(f"## `{name}`\n\n{words.strip()}\n\n**Examples:**\n\n```pycon\n{example.strip()}\n```")
+    return "\n\n".join(parts)
 
 
 def findings() -> str:

@@ -41,6 +41,12 @@ class Model:
         with_data(data) -> the same model for other data; only for models that are given theirs as `data`.
     remark
         What a person should know of how the model was read; it becomes a part of the verdict.
+
+    Examples
+    --------
+    >>> line = qd.Model(target=lambda p: -0.5 * (p["a"] - 1.0) ** 2, start={"a": 0.0}, name="one number")
+    >>> float(qd.fit(line).mean["a"].round(3))
+    1.0
     """
 
     target: Any
