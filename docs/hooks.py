@@ -17,19 +17,24 @@ def on_config(config, **_):
 
     made = {
         "Gallery": ["gallery/index.md", *(f"gallery/{path.stem}.md" for path in gallery.paths())],
-        "Rooms, for contributors": ["rooms/index.md", *(f"rooms/{room.name}.md" for room in rooms.rooms())],
+        "Rooms": ["rooms/index.md", *(f"rooms/{room.name}.md" for room in rooms.rooms())],
     }
-    config.nav = [
-        {heading: made[heading]} if (heading := next(iter(entry))) in made else entry
-        for entry in config.nav
-        if not _absent(entry)
-    ]
+    config.nav = _listed(config.nav, made)
     return config
 
 
-def _absent(entry) -> bool:
-    """A page of somebody else's that is not there yet."""
-    return entry == {"Benchmarks": "benchmarks.md"} and not (ROOT / "docs" / "benchmarks.md").exists()
+def _listed(entries: list, made: dict[str, list[str]]) -> list:
+    """The navigation with the pages that are made in place of their headings, and without pages of others that are not there yet."""
+    found = []
+    for entry in entries:
+        ((heading, below),) = entry.items()
+        if isinstance(below, list):
+            found.append({heading: _listed(below, made)})
+        elif heading in made:
+            found.append({heading: made[heading]})
+        elif below != "benchmarks.md" or (ROOT / "docs" / below).exists():
+            found.append(entry)
+    return found
 
 
 def on_files(files, config, **_):

@@ -44,7 +44,8 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Mod
     >>> import numpyro
     >>> def model(y):
     ...     mu = numpyro.sample("mu", numpyro.distributions.Normal(0.0, 10.0))
-    ...     numpyro.sample("y", numpyro.distributions.Normal(mu, 1.0), obs=y)
+    ...     with numpyro.plate("rows", 2):
+    ...         numpyro.sample("y", numpyro.distributions.Normal(mu, 1.0), obs=y)
     >>> fit = qd.fit(qd.from_numpyro(model, np.array([1.0, 3.0])))
     >>> float(fit.mean["mu"].round(1)), fit.predict(50)["y"].shape
     (2.0, (50, 2))
