@@ -66,10 +66,10 @@ print(first.verdict)
 
 # %% [markdown]
 # Persistence and unrest become the outer parameters; for each of their draws the best Gaussian of the path and of the level is solved
-# anew. The level is Gaussian given the others, so it belongs inside.
+# anew. The level is Gaussian given the others, so it belongs inside. (64 outer draws and a full outer Gaussian keep this page quick.)
 
 # %%
-fit = qd.nested(target, start, outer=["atanh_persistence", "log_unrest"])
+fit = qd.nested(target, start, outer=["atanh_persistence", "log_unrest"], family="full", draws=64)
 print(fit.verdict)
 for name in ("level", "atanh_persistence", "log_unrest"):
     print(
