@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +25,8 @@ ROOT = DOCS.parent
 EXAMPLES = ROOT / "examples" / "gallery"
 KEPT = ROOT / ".gallery"
 DATA = "QUENCHED_DATA"
-_SECONDS = 600  # after which an example is stuck
+_WIDTH = 96  # columns of what is printed
+_SECONDS = 1200  # after which an example is stuck, on a busy machine too
 
 
 class Example(NamedTuple):
@@ -73,7 +75,7 @@ def page(example: Example) -> str:
         if number == 0:
             parts.append(_state(example))
         if number in outputs and outputs[number]["text"].strip():
-            parts.append(f"```text\n{outputs[number]['text'].rstrip()}\n```")
+            parts.append(f"```text\n{_wrapped(outputs[number]['text'])}\n```")
         if number in outputs and outputs[number]["picture"]:
             parts.append(f"![{example.title}]({outputs[number]['picture']})")
     return "\n\n".join(parts) + "\n"
@@ -95,6 +97,12 @@ def index(found: list[Example]) -> str:
         "italics is the verdict on the fit that it ends with; each example says what the first one was, and what was done.\n\n"
     )
     return head + '<div class="cards" markdown>\n\n' + "\n\n".join(cards) + "\n\n</div>\n"
+
+
+def _wrapped(text: str) -> str:
+    """Sentences that are longer than a line of the page, in several."""
+    lines = (textwrap.wrap(line, _WIDTH) if len(line) > 1.2 * _WIDTH else [line] for line in text.rstrip().splitlines())
+    return "\n".join(part for line in lines for part in line)
 
 
 def _state(example: Example) -> str:
@@ -121,7 +129,7 @@ def _example(path: Path, source: str) -> Example:
 
 def _run(path: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{DOCS}", "COLUMNS": "100"}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{DOCS}", "COLUMNS": str(_WIDTH)}
     command = [sys.executable, str(DOCS / "run_example.py"), str(path), str(folder)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False)
     if done.returncode:

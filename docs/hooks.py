@@ -17,19 +17,24 @@ def on_config(config, **_):
 
     made = {
         "Gallery": ["gallery/index.md", *(f"gallery/{path.stem}.md" for path in gallery.paths())],
-        "Rooms, for contributors": ["rooms/index.md", *(f"rooms/{room.name}.md" for room in rooms.rooms())],
+        "Rooms": ["rooms/index.md", *(f"rooms/{room.name}.md" for room in rooms.rooms())],
     }
-    config.nav = [
-        {heading: made[heading]} if (heading := next(iter(entry))) in made else entry
-        for entry in config.nav
-        if not _absent(entry)
-    ]
+    config.nav = _listed(config.nav, made)
     return config
 
 
-def _absent(entry) -> bool:
-    """A page of somebody else's that is not there yet."""
-    return entry == {"Benchmarks": "benchmarks.md"} and not (ROOT / "docs" / "benchmarks.md").exists()
+def _listed(entries: list, made: dict[str, list[str]]) -> list:
+    """The navigation with the pages that are made in place of their headings, and without pages of others that are not there yet."""
+    found = []
+    for entry in entries:
+        ((heading, below),) = entry.items()
+        if isinstance(below, list):
+            found.append({heading: _listed(below, made)})
+        elif heading in made:
+            found.append({heading: made[heading]})
+        elif below != "benchmarks.md" or (ROOT / "docs" / below).exists():
+            found.append(entry)
+    return found
 
 
 def on_files(files, config, **_):
@@ -82,16 +87,21 @@ def statuses() -> str:
 
 
 def reference() -> str:
-    """Every public name."""
+    """Every public name: functions and classes by their address, things such as `positive` by the docstring of their class."""
+    import inspect
+
     import quenched
 
     names = sorted(quenched.__all__, key=lambda name: (name[0].isupper(), name.lower()))
-    return "\n\n".join(f"::: {_address(getattr(quenched, name), name)}" for name in names)
-
-
-def _address(thing, name: str) -> str:
-    """Where it is defined: `quenched.fit` alone might be the module of that name."""
-    return f"{thing.__module__}.{name}" if hasattr(thing, "__qualname__") else f"quenched.{name}"
+    parts = []
+    for name in names:
+        thing = getattr(quenched, name)
+        if inspect.isfunction(thing) or inspect.isclass(thing):
+            parts.append(f"::: {thing.__module__}.{name}")  # `quenched.fit` alone might be the module of that name
+        else:
+            words, _, example = (inspect.getdoc(thing) or "").partition("\nExamples\n--------\n")
+            parts.append(f"## `{name}`\n\n{words.strip()}\n\n**Examples:**\n\n```pycon\n{example.strip()}\n```")
+    return "\n\n".join(parts)
 
 
 def findings() -> str:

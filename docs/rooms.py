@@ -1,6 +1,7 @@
 """A page for each room of the library: what it is for, its door, its files and whom it may use; all read from the code."""
 
 import ast
+import functools
 import tomllib
 from pathlib import Path
 from typing import NamedTuple
@@ -26,12 +27,13 @@ class Room(NamedTuple):
     modules: tuple[Module, ...]
 
 
-def rooms() -> list[Room]:
+@functools.cache
+def rooms() -> tuple[Room, ...]:
     """Every room, and last the files that stand alone."""
     folders = sorted(folder for folder in SOURCE.iterdir() if (folder / "__init__.py").exists())
     found = [_room(folder) for folder in folders]
     alone = tuple(_module(path) for path in sorted(SOURCE.glob("*.py")) if path.stem != "__init__")
-    return [*found, Room("files", None, alone)]
+    return (*found, Room("files", None, alone))
 
 
 def index() -> str:

@@ -4,7 +4,7 @@
 # The same model written twice, centred and non-centred, and what the verdict makes of each: the oldest trap of hierarchical
 # models, and the two ways out of it.
 #
-# Eight schools coached their pupils for a test; each reports an effect and its standard error (Rubin 1981, *Estimation in
+# Data: eight schools coached their pupils for a test; each reports an effect and its standard error (Rubin 1981, *Estimation in
 # parallel randomized experiments*, Journal of Educational Statistics 6, 377–401, Table 1). How much do they have in common?
 
 # %%
@@ -29,7 +29,7 @@ print(first.verdict)
 
 # %% [markdown]
 # The posterior is a funnel: where `tau` is small the `theta` have no room. One Gaussian cannot be wide and narrow at once. The
-# dots are samples moved to the target by their importance weights; they leave the ellipses.
+# dots are samples moved to the target by their importance weights, as far as those can be trusted; they leave the ellipses.
 
 # %%
 plot_pair(first, "mu", "tau")

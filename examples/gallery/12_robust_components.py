@@ -3,7 +3,7 @@
 # %% [markdown]
 # # Denoising with Cauchy PPCA
 #
-# Images of handwritten digits, one pixel in six replaced by nonsense. Principal components with normal noise smear the nonsense over the whole
+# Images of handwritten digits, one pixel in four replaced by nonsense. Principal components with normal noise smear the nonsense over the whole
 # image; with Cauchy noise they leave it out.
 #
 # Data: the digits that come with scikit-learn (Alpaydin and Kaynak 1998, UCI), the zeros alone.
@@ -18,7 +18,7 @@ from quenched.plots import GREY, new_figure
 digits = load_digits()
 clean = digits.data[digits.target == 0]
 random = np.random.default_rng(5)
-wild = random.uniform(size=clean.shape) < 1 / 6
+wild = random.uniform(size=clean.shape) < 1 / 4
 spoilt = np.where(wild, random.uniform(0, 16, clean.shape), clean)
 train, test = slice(0, 120), slice(120, None)
 
@@ -26,13 +26,16 @@ few = CauchyPPCA(4, draws=8).fit(spoilt[train])
 print(few.fit_.verdict)
 
 # %% [markdown]
-# Eight draws for four latent variables of each row were too few, on purpose: the posterior follows its draws. With 64 it does not.
+# Eight draws for four latent variables of each row were too few, on purpose. With 128 the shortfall falls to about a nat in all.
 
 # %%
-models = {"PPCA": PPCA(4).fit(spoilt[train]), "Cauchy PPCA": CauchyPPCA(4, draws=64).fit(spoilt[train])}
+models = {"PPCA": PPCA(4).fit(spoilt[train]), "Cauchy PPCA": CauchyPPCA(4, draws=128).fit(spoilt[train])}
 rebuilt = {name: model.inverse_transform(model.transform(spoilt[test])) for name, model in models.items()}
 for name, images in rebuilt.items():
-    print(f"{name:12s} error per pixel {np.sqrt(np.mean((images - clean[test]) ** 2)):.2f} of 16")
+    away = np.abs(images - clean[test])
+    print(
+        f"{name:12s} error per pixel, of 16: median {np.median(away):.2f}, root mean square {np.sqrt(np.mean(away**2)):.2f}"
+    )
 fit = models["Cauchy PPCA"].fit_
 print(fit.verdict)
 
@@ -50,6 +53,7 @@ figure
 # %% [markdown]
 # ## What the verdict was, and what was done
 #
-# The first fit overfitted its eight draws, as its verdict says: more draws were the remedy, and the second verdict is printed with
-# the errors. It is about the posterior of the latent variables of the 120 training rows, given the components, which were raised on
-# the bound with them. What is used are reconstructions, and those are judged on rows that were not trained on.
+# The first fit had too few draws, as its verdict says: more were the remedy, and the second verdict is printed with the errors. It still
+# does not trust the posterior of the 480 latent variables of the training rows taken together, and rightly so: next to a wild pixel
+# a Cauchy likelihood has two modes. What is used are the components and the reconstructions, and those are judged on rows that were
+# not trained on: the median error is what most pixels see, the root mean square is ruled by strokes that no component has.

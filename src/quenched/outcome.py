@@ -8,7 +8,14 @@ import numpy as np
 
 
 class Status(StrEnum):
-    """What happened; the message of each says what to do next."""
+    """What happened; the message of each says what to do next.
+
+    Examples
+    --------
+    >>> fit = qd.fit(lambda w: -0.5 * w**2, 0.0)
+    >>> fit.status == qd.Status.CONVERGED, fit.status == "converged"
+    (True, True)
+    """
 
     CONVERGED = "converged"
     MAX_EVALUATIONS = "max_evaluations"

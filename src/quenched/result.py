@@ -41,7 +41,16 @@ _HOPELESS = 10.0  # times that, whatever the error of the check
 
 
 class FitError(RuntimeError):
-    """A fit that went wrong. `fit` holds whatever was reached; when there were many, `fits` holds all."""
+    """A fit that went wrong. `fit` holds whatever was reached; when there were many, `fits` holds all.
+
+    Examples
+    --------
+    >>> try:
+    ...     qd.fit(lambda w: -jnp.sqrt(w), -1.0)
+    ... except (qd.FitError, ValueError) as error:
+    ...     print("nan" in str(error).lower())
+    True
+    """
 
     def __init__(self, message: str, fit: "Fit", fits: Any = None):
         super().__init__(message)
@@ -67,7 +76,19 @@ def require_origin(fit: "Fit") -> Origin:
 
 @dataclass(frozen=True, eq=False)
 class Fit(Weighed):
-    """A Gaussian posterior, a bound on the log evidence, and how far to trust them."""
+    """A Gaussian posterior, a bound on the log evidence, and how far to trust them.
+
+    Examples
+    --------
+    >>> heights = np.array([1.62, 1.75, 1.80, 1.68, 1.71])
+    >>> fit = qd.fit(lambda mu: -0.5 * jnp.sum(((heights - mu) / 0.1) ** 2), 1.7)
+    >>> float(fit.mean.round(3)), float(fit.sd.round(3)), fit.answer.trust.words
+    (1.712, 0.045, 'Trust means and sds')
+    >>> fit.sample(1000).shape
+    (1000,)
+    >>> bool(fit.of(lambda mu: 100.0 * mu).mean > 171)
+    True
+    """
 
     posterior: Posterior
     space: Space = field(repr=False)

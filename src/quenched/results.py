@@ -65,6 +65,14 @@ class Fits:
         What all were fitted with.
     optima
         Of the few problems where several starts were tried.
+
+    Examples
+    --------
+    >>> fits = qd.fit_many(lambda w, y: -0.5 * jnp.sum((y - w) ** 2), 0.0, np.array([[1.0, 3.0], [5.0, 7.0]]))
+    >>> len(fits), fits.mean.round(3), bool(fits.converged.all())
+    (2, array([2., 6.]), True)
+    >>> float(fits[1].mean.round(3))
+    6.0
     """
 
     member: Member = field(repr=False)

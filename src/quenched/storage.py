@@ -132,6 +132,16 @@ def load(path: str | Path) -> Any:
         When there is no such file.
     ValueError
         When the file is not a saved fit, or was cut short.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> fit = qd.fit(lambda w: -0.5 * w**2, 0.0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = fit.save(f"{folder}/fit.npz")
+    ...     again = qd.load(f"{folder}/fit.npz")
+    >>> again.bound == fit.bound
+    True
     """
     path = read_path("path", path)
     if not _exists(path):

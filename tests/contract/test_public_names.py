@@ -5,6 +5,7 @@ import inspect
 import pytest
 
 import quenched as qd
+from doctests import example_of
 from quenched.posterior import Posterior
 
 CONTRACT = {
@@ -80,7 +81,13 @@ def test_every_public_name_is_documented(name):
     text = inspect.getdoc(thing)
     assert text
     assert text[0].isupper() or text[0] in "`0123456789x" or text.startswith(("lower", "log"))
-    assert text.rstrip().endswith((".", "`", ")", "Fit"))
+    assert text.split("\nExamples\n")[0].rstrip().endswith((".", "`", ")", "Fit"))
+
+
+@pytest.mark.parametrize("name", qd.__all__)
+def test_every_public_name_has_an_example(name):
+    """`tests/long/test_docstrings.py` runs them."""
+    assert example_of(name).examples
 
 
 def public_members(cls):

@@ -45,6 +45,13 @@ def laplace(
     -------
     Fit
         `bound` and `check_bound` are those of Laplace's Gaussian: they show what it loses against `fit`.
+
+    Examples
+    --------
+    >>> log_gamma = lambda u: 2.0 * u - jnp.exp(u)
+    >>> mode, best = qd.laplace(log_gamma, 0.0), qd.fit(log_gamma, 0.0)
+    >>> best.bound > mode.bound
+    True
     """
     model, throw = (
         read_model(log_density, start, transforms=transforms, data=data, hyper=hyper),

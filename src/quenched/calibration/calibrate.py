@@ -50,6 +50,15 @@ class Calibration:
         The true ones, with the data sets along the first axis.
     coverage
         Probability that a calibrated model is called calibrated, over all numbers together.
+
+    Examples
+    --------
+    >>> def simulate(random):
+    ...     w = random.normal()
+    ...     return np.asarray(w), random.normal(w, 1.0, 4)
+    >>> found = qd.calibrate(simulate, lambda w, y: -0.5 * jnp.sum((y - w) ** 2) - 0.5 * w**2, np.zeros(()), n=60)
+    >>> found.calibrated
+    True
     """
 
     names: tuple[str, ...]
@@ -165,6 +174,15 @@ def calibrate(
     ------
     ValueError
         For misuse, and when fewer than 20 fits succeed.
+
+    Examples
+    --------
+    >>> def simulate(random):
+    ...     w = random.normal()
+    ...     return np.asarray(w), random.normal(w, 1.0, 4)
+    >>> too_sure = lambda w, y: -2.0 * jnp.sum((y - w) ** 2) - 0.5 * w**2  # takes the noise for half of what it is
+    >>> [finding.verdict for finding in qd.calibrate(simulate, too_sure, np.zeros(()), n=60).findings]
+    ['too narrow']
     """
     n, n_samples = whole_number("n", n, _FEWEST), whole_number("n_samples", n_samples, 19)
     coverage, seed = probability("coverage", coverage), seed_number("seed", seed)

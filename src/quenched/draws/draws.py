@@ -37,6 +37,12 @@ class Draws:
     groups
         Sets of coordinates that are matched among themselves, and may overlap; None matches all together. Only matched
         draws have any.
+
+    Examples
+    --------
+    >>> draws = qd.matched(8, 3)
+    >>> draws.points.shape, draws.kind
+    ((8, 3), 'matched')
     """
 
     kind: str
@@ -77,17 +83,36 @@ class Draws:
 
 
 def iid(n: int, dim: int, seed: int = 0) -> Draws:
-    """Independent draws, as in the paper."""
+    """Independent draws, as in the paper.
+
+    Examples
+    --------
+    >>> qd.iid(100, 2, seed=1).points.shape
+    (100, 2)
+    """
     return make("iid", n, dim, seed)
 
 
 def antithetic(n: int, dim: int, seed: int = 0) -> Draws:
-    """Independent draws and their mirror images: odd moments are exact."""
+    """Independent draws and their mirror images: odd moments are exact.
+
+    Examples
+    --------
+    >>> points = qd.antithetic(6, 2).points
+    >>> bool(np.allclose(points.sum(axis=0), 0.0))
+    True
+    """
     return make("antithetic", n, dim, seed)
 
 
 def sobol(n: int, dim: int, seed: int = 0) -> Draws:
-    """Scrambled Sobol points through the normal quantile; best at powers of two."""
+    """Scrambled Sobol points through the normal quantile; best at powers of two.
+
+    Examples
+    --------
+    >>> qd.sobol(64, 3).points.shape
+    (64, 3)
+    """
     return make("sobol", n, dim, seed)
 
 
@@ -98,6 +123,12 @@ def matched(n: int, dim: int, seed: int = 0, *, groups: Groups | None = None) ->
 
     With `groups`, sets of coordinates such as every (global, local) pair, they hold within each set, and the number of
     draws need only be twice the size of the largest: for models that couple no others.
+
+    Examples
+    --------
+    >>> points = qd.matched(16, 3).points
+    >>> bool(np.allclose(points.T @ points / 16, np.eye(3))), bool(np.allclose(points.mean(axis=0), 0.0))
+    (True, True)
     """
     return make("matched", n, dim, seed, groups)
 

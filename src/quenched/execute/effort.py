@@ -67,7 +67,13 @@ class Program:
         static = tuple(inputs[place] for place in sorted(self._static))
         given = tuple(one for place, one in enumerate(inputs) if place not in self._static)
         leaves, structure = jax.tree.flatten(given)
-        key = (folder, own, static, structure, tuple((np.shape(leaf), np.result_type(leaf)) for leaf in leaves))
+        key = (
+            folder,
+            own,
+            static,
+            structure,
+            tuple((np.shape(leaf), getattr(leaf, "dtype", None) or np.result_type(leaf)) for leaf in leaves),
+        )
         if key not in self._kept:
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()

@@ -37,6 +37,14 @@ def keep_programs(folder: str | os.PathLike | None) -> None:
     ----------
     folder
         Made if it does not exist.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     qd.keep_programs(folder)
+    ...     fit = qd.fit(lambda w: -jnp.cosh(2.0 * w), 0.0)
+    ...     qd.keep_programs(None)
     """
     global _chosen
     if folder is not None:

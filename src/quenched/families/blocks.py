@@ -110,6 +110,14 @@ class Blocks(Family):
     sizes
         The sizes of consecutive runs of the raveled parameter vector; None makes one block per leaf of the
         parameter pytree. `Blocks([m] * k)` suits a (k, m) array of weights with one block per row.
+
+    Examples
+    --------
+    >>> def log_density(p):
+    ...     return -0.5 * jnp.sum(p["a"] ** 2) + 0.6 * p["a"][0] * p["a"][1] - 0.5 * p["b"] ** 2
+    >>> fit = qd.fit(log_density, {"a": np.zeros(2), "b": 0.0}, family=qd.Blocks())
+    >>> bool(abs(fit.covariance[0, 1]) > 0.1), bool(fit.covariance[0, 2] == 0.0)
+    (True, True)
     """
 
     sizes: Sequence[int] | None = None

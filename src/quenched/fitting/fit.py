@@ -127,6 +127,16 @@ def fit(
         For misuse, before anything is computed.
     FitError
         When the log density is not finite where it must be, or no ascent is possible.
+
+    Examples
+    --------
+    >>> heights = np.array([1.62, 1.75, 1.80, 1.68, 1.71])
+    >>> def log_density(p, data):
+    ...     away = (data - p["mu"]) / p["sigma"]
+    ...     return -0.5 * jnp.sum(away**2) - len(data) * jnp.log(p["sigma"]) - p["sigma"] - 0.5 * (p["mu"] - 1.7) ** 2
+    >>> fit = qd.fit(log_density, {"mu": 1.7, "sigma": 0.1}, data=heights, transforms={"sigma": qd.positive}, family="auto")
+    >>> fit.converged, float(fit.mean["mu"].round(2))
+    (True, 1.71)
     """
     model = read_model(log_density, start, transforms=transforms, data=data, hyper=hyper)
     model, resumed = _resumed(model)
@@ -247,6 +257,13 @@ def fit_many(
         For misuse, before anything is computed.
     FitError
         With `throw=True`; it holds the first fit that failed, and all of them as `error.fits`.
+
+    Examples
+    --------
+    >>> stations = np.array([[1.0, 3.0], [5.0, 7.0], [2.0, 2.0]])
+    >>> fits = qd.fit_many(lambda w, y: -0.5 * jnp.sum((y - w) ** 2), 0.0, stations)
+    >>> fits.mean.round(3)
+    array([2., 6., 2.])
     """
     model = read_model(log_density, start, transforms=transforms, data=data, hyper=hyper)
     throw, own_starts = yes_or_no("throw", throw), yes_or_no("own_starts", own_starts)
@@ -303,6 +320,12 @@ def assess(
         For misuse, before anything is computed.
     FitError
         When the log density is not finite under the posterior.
+
+    Examples
+    --------
+    >>> judged = qd.assess(lambda w: -0.5 * jnp.sum(w**2), (np.zeros(2), 0.25 * np.eye(2)), np.zeros(2))
+    >>> judged.answer.trust.words  # the target has four times that variance
+    'Trust neither means nor sds'
     """
     model, throw = (
         read_model(log_density, start, transforms=transforms, data=data, hyper=hyper),

@@ -74,6 +74,12 @@ class Joint(Method):
         Of the bound, on one set of draws.
     whiten_every
         Evaluations after which the coordinates are renewed, if the fit has moved away from their origin.
+
+    Examples
+    --------
+    >>> sharp = qd.fit(lambda w: -jnp.cosh(w), 0.0, method=qd.Joint(gradient_tolerance=1e-8))
+    >>> sharp.converged
+    True
     """
 
     in_lanes: ClassVar[bool] = True
@@ -118,6 +124,14 @@ class Alternating(Method):
         MaxIter of the paper.
     initial_scale
         c in L = c I; None starts where `Joint` would.
+
+    Examples
+    --------
+    >>> inputs = np.linspace(0.0, 1.0, 30)
+    >>> target = qd.regression(lambda w, x: w[0] + w[1] * x, inputs, 1.0 + 2.0 * inputs + 0.1 * np.cos(40.0 * inputs))
+    >>> as_in_the_paper = qd.fit(target, np.zeros(2), method=qd.Alternating(), draws=qd.iid(100, 2))
+    >>> as_in_the_paper.mean.round(1)
+    array([1., 2.])
     """
 
     minimiser: Minimiser = ScaledConjugateGradients()

@@ -66,6 +66,12 @@ class Streaming(Method):
         Whether the bound is raised to its top on frozen draws and all rows at the end.
     max_steps
         Of the stream.
+
+    Examples
+    --------
+    >>> fit = qd.fit(lambda w: -jnp.cosh(w - 1.0), 0.0, method=qd.Streaming())
+    >>> bool(abs(fit.mean - 1.0) < 0.05)
+    True
     """
 
     in_lanes: ClassVar[bool] = False

@@ -39,6 +39,17 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Mod
         When a plate is subsampled, a discrete site cannot be summed out, or nothing is latent.
     ImportError
         Without NumPyro; the message names the extra.
+
+    Examples
+    --------
+    >>> import numpyro
+    >>> def model(y):
+    ...     mu = numpyro.sample("mu", numpyro.distributions.Normal(0.0, 10.0))
+    ...     with numpyro.plate("rows", 2):
+    ...         numpyro.sample("y", numpyro.distributions.Normal(mu, 1.0), obs=y)
+    >>> fit = qd.fit(qd.from_numpyro(model, np.array([1.0, 3.0])))
+    >>> float(fit.mean["mu"].round(1)), fit.predict(50)["y"].shape
+    (2.0, (50, 2))
     """
     need("numpyro", "numpyro")
     if not callable(model):

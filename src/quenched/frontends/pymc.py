@@ -37,6 +37,15 @@ def from_pymc(model: Any) -> Model:
         When a free variable is discrete, or nothing is free.
     ImportError
         Without PyMC; the message names the extra.
+
+    Examples
+    --------
+    >>> import pymc
+    >>> with pymc.Model() as model:
+    ...     mu = pymc.Normal("mu", 0.0, 10.0)
+    ...     y = pymc.Normal("y", mu, 1.0, observed=np.array([1.0, 3.0]))
+    >>> float(qd.fit(qd.from_pymc(model)).mean["mu"].round(1))
+    2.0
     """
     pymc = need("pymc", "pymc")
     if type(model).__module__.partition(".")[0] == "bambi":

@@ -39,6 +39,26 @@ def from_stan(model: Any) -> Model:
     ------
     ValueError
         When it is neither, has no parameters, or rejects every point that is tried.
+
+    Examples
+    --------
+    >>> class Normal:  # what `bridgestan.StanModel("normal.stan", data)` offers, for one parameter N(2, 1)
+    ...     def param_unc_num(self):
+    ...         return 1
+    ...     def param_names(self, *, include_tp=False, include_gq=False):
+    ...         return ["mu"]
+    ...     def log_density_gradient(self, theta_unc, *, propto=True, jacobian=True):
+    ...         return -0.5 * float((theta_unc[0] - 2.0) ** 2), 2.0 - theta_unc
+    ...     def param_constrain(self, theta_unc, *, include_tp=False, include_gq=False, rng=None):
+    ...         return theta_unc
+    ...     def param_unconstrain(self, theta):
+    ...         return theta
+    ...     def model_info(self):
+    ...         return ""
+    ...     def new_rng(self, seed):
+    ...         return seed
+    >>> float(qd.fit(qd.from_stan(Normal())).mean["mu"].round(3))
+    2.0
     """
     program = read_program(model)
     if not program.dim:

@@ -38,6 +38,14 @@ def from_torch(log_density: Any, start: Any = None, *, data: Any = None, transfo
         For misuse, and when the log density cannot be evaluated at the start.
     ImportError
         Without PyTorch; the message names the extra.
+
+    Examples
+    --------
+    >>> import torch
+    >>> y = torch.tensor([1.0, 3.0], dtype=torch.float64)
+    >>> fit = qd.fit(qd.from_torch(lambda p: -0.5 * ((y - p["mu"]) ** 2).sum(), {"mu": torch.tensor(0.0)}))
+    >>> float(fit.mean["mu"].round(3))
+    2.0
     """
     torch = need("torch", "torch")
     name = getattr(log_density, "__name__", type(log_density).__name__)

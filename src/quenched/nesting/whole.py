@@ -77,6 +77,18 @@ def nested(
         For misuse, before anything is computed.
     FitError
         When the log density is not finite where it must be, or no ascent is possible.
+
+    Examples
+    --------
+    >>> y = np.array([1.0, -2.0, 3.0, 0.5])
+    >>> def log_density(p):  # effects with an unknown spread: a funnel
+    ...     spread = jnp.exp(p["log_sd"])
+    ...     prior = -0.5 * p["log_sd"] ** 2 - jnp.sum(0.5 * (p["effect"] / spread) ** 2 + p["log_sd"])
+    ...     return prior - 0.5 * jnp.sum((y - p["effect"]) ** 2)
+    >>> start = {"log_sd": 0.0, "effect": np.zeros(4)}
+    >>> fit = qd.nested(log_density, start, outer=["log_sd"])
+    >>> fit.check_bound > qd.fit(log_density, start).check_bound
+    True
     """
     asked = Asked(data, family, transforms, draws, seed, max_draws, tolerance, check, max_seconds, progress)
     return told(fit_nested(log_density, start, outer, asked), throw)

@@ -49,6 +49,8 @@ def plot_predictive(
         if value is not None and np.shape(value) != (n,):
             raise ValueError(f"{name} has shape {np.shape(value)}, but {n} points were predicted.")
     label, axes = given_text("label", label), read_axes(axes, 7.2, 3.6)
+    from matplotlib.ticker import MaxNLocator
+
     dress(axes, xlabel=label)
     order = np.argsort(across, kind="stable")
     low, left, middle, right, high = np.quantile(samples, _INTERVALS, axis=0)[:, order]
@@ -57,6 +59,8 @@ def plot_predictive(
     axes.plot(across[order], middle, color=BLUE, lw=1.3, label="median")
     if observed is not None:
         _observe(axes, across[order], np.asarray(observed, float)[order], low, high)
+    if np.array_equal(across, np.round(across)):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(frameon=False, fontsize=SMALL - 0.5, labelcolor=GREY)
     return axes
 

@@ -44,6 +44,12 @@ class Model:
         Where the target is a sum of terms that was read off the model: the same as one function, which takes other data.
     remark
         What a person should know of how the model was read; it becomes a part of the verdict.
+
+    Examples
+    --------
+    >>> line = qd.Model(target=lambda p: -0.5 * (p["a"] - 1.0) ** 2, start={"a": 0.0}, name="one number")
+    >>> float(qd.fit(line).mean["a"].round(3))
+    1.0
     """
 
     target: Any

@@ -91,6 +91,13 @@ def from_value_and_grad(function: Callable[..., Any], *, batched: bool = False) 
 
     Called as function(parameters[, data]), with NumPy arrays in natural units, once per draw; or, if it is `batched`, once
     for many draws, which are the leading axis of every array of the parameters, of the values and of the gradient.
+
+    Examples
+    --------
+    >>> def log_density(p):  # in NumPy, Fortran, C, ...
+    ...     return float(-0.5 * np.sum((p - 2.0) ** 2)), 2.0 - p
+    >>> qd.fit(qd.from_value_and_grad(log_density), np.zeros(2)).mean.round(3)
+    array([2., 2.])
     """
     given_function("fun", function, "fun(parameters) -> (value, gradient)")
     return Target(function, on_host=True, batched=yes_or_no("batched", batched))
@@ -102,6 +109,14 @@ def from_value(function: Callable[..., Any]) -> Target:
     Called as function(parameters[, data]), with NumPy arrays in natural units. Its gradients are differences of values at
     common draws, or a quadratic that is fitted to the values at all draws, whichever takes fewer calls; these are counted
     in `fit.settings["calls"]`. Same parameters, same value: with noise of its own, fix its seed.
+
+    Examples
+    --------
+    >>> def simulator(p):  # in NumPy, without a gradient
+    ...     return float(-0.5 * np.sum((p - 2.0) ** 2))
+    >>> fit = qd.fit(qd.from_value(simulator), np.zeros(2))
+    >>> fit.mean.round(3)
+    array([2., 2.])
     """
     given_function("fun", function, "fun(parameters) -> value")
     return Target(function, on_host=True, gives_gradient=False)
@@ -124,6 +139,13 @@ def with_gaussian_prior(
         Of the isotropic prior N(0, I / prior_precision); None learns it by its closed form (paper, Eq. 13).
     prior_mean, prior_covariance
         Instead: a general Gaussian prior over the raveled parameters.
+
+    Examples
+    --------
+    >>> likelihood = lambda w: -0.5 * jnp.sum((w - 2.0) ** 2)
+    >>> fit = qd.fit(qd.with_gaussian_prior(likelihood, prior_precision=1.0), np.zeros(2))
+    >>> fit.mean.round(3)
+    array([1., 1.])
     """
     given_function("log_likelihood", log_likelihood, "log_likelihood(parameters)")
     if prior_covariance is not None or prior_mean is not None:
@@ -165,6 +187,14 @@ def regression(
         of f).
     prior_precision, noise_precision
         Fixed values; None learns them by their closed forms (paper, Eqs. 13 and 14).
+
+    Examples
+    --------
+    >>> inputs = np.linspace(0.0, 1.0, 30)
+    >>> outputs = 1.0 + 2.0 * inputs + 0.1 * np.cos(40.0 * inputs)
+    >>> fit = qd.fit(qd.regression(lambda w, x: w[0] + w[1] * x, inputs, outputs), np.zeros(2))
+    >>> fit.mean.round(1), sorted(fit.hyper)
+    (array([1., 2.]), ['noise_precision', 'prior_precision'])
     """
     given_function("f", f, "f(parameters, X)")
     X, y = read_arrays("X", X), read_arrays("y", y)

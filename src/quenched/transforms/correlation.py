@@ -20,6 +20,15 @@ class CorrelationCholesky(Transform):
 
     A k × k factor has k (k - 1) / 2 coordinates on the real line. The volume element is that of the entries below the
     diagonal, as the density of an LKJ prior for factors is written.
+
+    Examples
+    --------
+    >>> def lkj(factor):  # LKJ(2), as a density of the factor
+    ...     return 2.0 * jnp.log(factor[1, 1])
+    >>> fit = qd.fit(lkj, np.eye(2), transforms=qd.correlation_cholesky)
+    >>> factor = fit.sample(10)[0]
+    >>> bool(np.allclose(np.diag(factor @ factor.T), 1.0))
+    True
     """
 
     axes: ClassVar[int] = 2

@@ -18,10 +18,10 @@ from quenched.paper.experiments.face_denoising import faces
 from quenched.paper.experiments.linear_regression import linear
 from quenched.paper.experiments.logistic_regression import logistic
 from quenched.paper.experiments.multiclass_classification import multiclass
-from quenched.paper.experiments.records import write_csv
+from quenched.paper.experiments.records import Record, write_csv
 from quenched.paper.experiments.spectra_inversion import groundmotion
 from quenched.paper.experiments.tasks import Outcome, run_tasks
-from quenched.report import Document, table
+from quenched.report import Document, Markup, table, verdict_box
 
 
 class Reproduction(NamedTuple):
@@ -69,7 +69,7 @@ def reproduce(
     of = {e: [outcome for outcome in outcomes if outcome.task.experiment == e.name] for e in chosen}
     records = {e: e.records(of[e]) for e in chosen}
     write_csv(folder / "results.csv", [record for rows in records.values() for record in rows])
-    page = _title(full)
+    page = _title(full).section("", _verdict([record for rows in records.values() for record in rows], outcomes))
     for experiment in chosen:
         for heading, parts in experiment.sections(of[experiment], records[experiment]):
             page = page.section(heading, *parts)
@@ -93,6 +93,17 @@ def _title(full: bool) -> Document:
         + ("every partition and fold" if full else "a quick selection of partitions and folds"),
         footer=f"{versions}, Python {platform.python_version()}, {os.cpu_count()} cores. Seeds are fixed; bounds are in nats.",
     )
+
+
+def _verdict(records: Sequence[Record], outcomes: Sequence[Outcome]) -> Markup:
+    """How many of the paper's numbers ours agree with: within two of the larger spread, where both have one."""
+    ours = [r for r in records if r.paper_value is not None and (r.spread or 0.0) + (r.paper_spread or 0.0) > 0.0]
+    away = [abs(r.value - (r.paper_value or 0.0)) / max(r.spread or 0.0, r.paper_spread or 0.0) for r in ours]
+    near, failed = sum(one <= 2.0 for one in away), sum(outcome.error is not None for outcome in outcomes)
+    heading = f"{near} of {len(ours)} numbers agree with the paper's" if ours else f"{len(outcomes)} tasks have run"
+    text = "Agree: within two of the larger of the two spreads, where there is one. " if ours else ""
+    text += f"{failed} of {len(outcomes)} tasks failed." if failed else f"All {len(outcomes)} tasks finished."
+    return verdict_box("bad" if failed else "good" if near == len(ours) else "caution", heading, text)
 
 
 def _with_failures(page: Document, failed: Sequence[Outcome]) -> Document:

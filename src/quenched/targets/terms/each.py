@@ -45,6 +45,14 @@ def each(function: Callable[..., Any], data: Any = None, *, sees: Mapping[str, A
     ------
     ValueError
         When rows do not agree in number, or an index is none.
+
+    Examples
+    --------
+    >>> group = np.array([0, 0, 1])
+    >>> term = qd.each(lambda seen, y: -0.5 * (y - seen["effect"]) ** 2, np.array([1.0, 3.0, 5.0]), sees={"effect": group})
+    >>> prior = qd.each(lambda seen: -0.5e-6 * seen["effect"] ** 2, sees={"effect": qd.each_entry})
+    >>> qd.fit(qd.sum_of(term, prior), {"effect": np.zeros(2)}).mean["effect"].round(3)
+    array([2., 5.])
     """
     given_function("function", function, "function(seen, row) -> number")
     if not isinstance(sees, Mapping) or not sees:
@@ -78,6 +86,13 @@ def sum_of(*terms: Each) -> Target:
     ----------
     terms
         Made by `each`.
+
+    Examples
+    --------
+    >>> target = qd.sum_of(qd.each(lambda seen: -0.5 * (seen["w"] - 2.0) ** 2, sees={"w": qd.each_entry}))
+    >>> fit = qd.fit(target, {"w": np.zeros(3)})
+    >>> fit.settings["family"], fit.mean["w"].round(3)
+    ('sparse', array([2., 2., 2.]))
     """
     if not terms:
         raise ValueError("terms: there are none; give quenched.each(function, data, sees={...}).")

@@ -27,14 +27,28 @@ class Dot:
 
 
 class EachEntry:
-    """One row for every entry of the leaf, along its first axis, in their order; the row sees that entry."""
+    """One row for every entry of the leaf, along its first axis, in their order; the row sees that entry.
+
+    Examples
+    --------
+    >>> prior = qd.each(lambda seen: -0.5 * seen["effect"] ** 2, sees={"effect": qd.each_entry})
+    >>> qd.fit(qd.sum_of(prior), {"effect": np.ones(4)}).sd["effect"].round(3)
+    array([1., 1., 1., 1.])
+    """
 
     def __repr__(self) -> str:
         return "quenched.each_entry"
 
 
 class Whole:
-    """Every row sees the whole leaf: for parameters that all rows share."""
+    """Every row sees the whole leaf: for parameters that all rows share.
+
+    Examples
+    --------
+    >>> rows = qd.each(lambda seen, y: -0.5 * (y - seen["level"]) ** 2, np.array([1.0, 3.0]), sees={"level": qd.whole})
+    >>> float(qd.fit(qd.sum_of(rows), {"level": 0.0}).mean["level"].round(3))
+    2.0
+    """
 
     def __repr__(self) -> str:
         return "quenched.whole"
@@ -56,6 +70,15 @@ def dot(design: Any) -> Dot:
         Array or scipy.sparse matrix (rows, columns); a table of numbers is taken by its columns. A `numpy.memmap` stays in its
         file and is read a block at a time; an iterator of blocks of rows (as of a Parquet or zarr reader) is first written to
         a temporary file.
+
+    Examples
+    --------
+    >>> design = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+    >>> def row(seen, y):
+    ...     return -0.5 * (y - seen["weights"]) ** 2
+    >>> fit = qd.fit(qd.sum_of(qd.each(row, np.array([1.0, 3.0, 5.0]), sees={"weights": qd.dot(design)})), {"weights": np.zeros(2)})
+    >>> fit.mean["weights"].round(3)
+    array([1., 2.])
     """
     if isinstance(design, Iterator):
         design = spooled(design, "design")
