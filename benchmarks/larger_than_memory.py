@@ -56,7 +56,12 @@ def by_fit(method: str, design, labels, dim: int) -> dict:
     draws = 2 * dim + 4
     fit = qd.fit(target, {"w": np.zeros(dim)}, method=way, draws=draws, check=64, progress=False, throw=False)
     sd = np.sqrt(fit.posterior.variance())
-    told = {"bound": float(fit.bound), "check": float(fit.check_bound), "message": fit.message, "status": str(fit.status)}
+    told = {
+        "bound": float(fit.bound),
+        "check": float(fit.check_bound),
+        "message": fit.message,
+        "status": str(fit.status),
+    }
     return told | {"passes": fit.n_evaluations / draws, "mean": fit.posterior.mean.tolist(), "sd": sd.tolist()}
 
 

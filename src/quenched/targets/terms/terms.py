@@ -161,7 +161,11 @@ class Terms:
 
 def _of_rows(term: Term, leaves: dict[str, Any], held: Held, given: Given, places: Array | None) -> Array:
     arrays = jax.tree.leaves(held)  # as many as there are, which may be a part of all
-    n = len(arrays[0]) if arrays else term.n_rows({k: jnp.shape(leaf)[0] for k, leaf in leaves.items() if jnp.ndim(leaf)})
+    n = (
+        len(arrays[0])
+        if arrays
+        else term.n_rows({k: jnp.shape(leaf)[0] for k, leaf in leaves.items() if jnp.ndim(leaf)})
+    )
     numbered = jnp.arange(n) if places is None else places
     own = held if places is None else take_rows(held, places)
 

@@ -43,9 +43,7 @@ def some_rows(held: Sequence[Held], places: Sequence[np.ndarray | None]) -> tupl
     return tuple(take(one, rows) for one, rows in zip(held, places, strict=True))
 
 
-def rows_between(
-    terms: Terms, data: tuple[Sequence[Held], Any], first: int, last: int
-) -> tuple[tuple[Held, ...], Any]:
+def rows_between(terms: Terms, data: tuple[Sequence[Held], Any], first: int, last: int) -> tuple[tuple[Held, ...], Any]:
     """The data of a sum with some rows of each kind of term alone; those that cannot be taken apart have all of theirs.
 
     So the sum over all rows is the sum over the blocks, less what the blocks have in common: the sum over no rows.
