@@ -63,7 +63,7 @@ def spooled(blocks: Iterator[Any], name: str) -> np.ndarray:
                     f"one of shape {array.shape} and dtype {array.dtype}."
                 )
             kind, n = own, n + len(array)
-            file.write(memoryview(array).cast("B") if array.size else b"")
+            file.write(array.tobytes())
         if kind is None or not n:
             raise ValueError(f"{name}: the iterator has no rows.")
         file.flush()
