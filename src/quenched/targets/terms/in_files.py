@@ -7,17 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from quenched.numbers import mapped
+
 _AT_A_TIME = 2**26  # bytes that are looked at
 Extremes = tuple[float, float]
-
-
-def mapped(array: Any) -> np.memmap | None:
-    """The file behind an array, if there is one."""
-    while array is not None:
-        if isinstance(array, np.memmap):
-            return array
-        array = getattr(array, "base", None)
-    return None
 
 
 def let_go(array: Any) -> None:
@@ -63,7 +56,7 @@ def spooled(blocks: Iterator[Any], name: str) -> np.ndarray:
                     f"one of shape {array.shape} and dtype {array.dtype}."
                 )
             kind, n = own, n + len(array)
-            file.write(array.tobytes())
+            array.tofile(file)
         if kind is None or not n:
             raise ValueError(f"{name}: the iterator has no rows.")
         file.flush()
