@@ -7,10 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from quenched.numbers import mapped
-
 _AT_A_TIME = 2**26  # bytes that are looked at
 Extremes = tuple[float, float]
+
+
+def mapped(array: Any) -> np.memmap | None:
+    """The file behind an array, if there is one."""
+    while array is not None:
+        if isinstance(array, np.memmap):
+            return array
+        array = getattr(array, "base", None)
+    return None
 
 
 def let_go(array: Any) -> None:
