@@ -28,7 +28,7 @@ test-long: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n auto --dist loadfile $(LONG)
 
 test-external: $(VENV)/installed-external
-	$(BIN)/python -m pytest -n auto --dist loadfile tests/external
+	$(BIN)/python -m pytest -n auto --dist loadfile --durations 8 tests/external
 
 # BENCH="--seeds 3 --budget 3600" for more seeds, in portions: what is in the results already is not run again.
 BENCH_VENV := .venv-bench
@@ -65,6 +65,10 @@ clean:
 $(VENV)/created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "quenched needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/installed-external: pyproject.toml .ci/install-external | $(VENV)/created
+	.ci/install-external $(BIN)/python
 	@touch $@
 
 # The extra after the hyphen, as named in pyproject.toml.

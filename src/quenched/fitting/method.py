@@ -38,6 +38,7 @@ class Base(NamedTuple):
 class Method(Frozen):
     """Raises the bound on one set of draws."""
 
+    begins_itself: ClassVar[bool] = False  # the start need not be judged for it
     in_lanes: ClassVar[bool] = False  # many problems can be raised side by side, by the machine of `ascend`
 
     @property

@@ -207,6 +207,8 @@ class Run:
             return self.driver.start(index, points, settings.draws)
         starter = Starter(self.driver, settings.family.base, settings.draws, settings.seed, index, points)
         scale = settings.method.initial_scale
+        if scale is not None and settings.method.begins_itself:
+            return starter.unjudged(scale)
         return starter.best() if scale is None else starter.plain(scale)
 
     def _best_of(self, index: np.ndarray, n: int) -> Entries:

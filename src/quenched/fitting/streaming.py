@@ -33,6 +33,9 @@ _WINDOW = 32  # steps over which iterates and gradients are averaged
 _LONGEST = 64  # windows
 _SHARE = 0.1  # of the slack, which the promise and the error of the average may each be
 _FEWEST_ROWS = 512
+_FIRST_SCALE = 1e-2  # standard deviation of all parameters about a start where the log density has no curvature, ...
+_NARROWER = 12  # ... and how often it is divided by four until the first rows are finite
+_TIMES = 16  # as many rows in every ascent before the polish as in the one before
 _DRAWS = 16  # at the least, at every step
 
 OPTIMISERS: dict[str, Callable[[Any], Any]] = {
@@ -74,7 +77,7 @@ class Streaming(Method):
     True
     """
 
-    in_lanes: ClassVar[bool] = False
+    begins_itself: ClassVar[bool] = True
 
     rows: int | None = None
     draws: int | None = None
@@ -94,7 +97,7 @@ class Streaming(Method):
 
     @property
     def initial_scale(self):
-        return 1e-2  # the start is found on few rows, by the method itself
+        return _FIRST_SCALE  # the start is found on few rows, by the method itself
 
     def run(self, objective, base, slack, watch, record):
         import optax
@@ -120,7 +123,10 @@ class Streaming(Method):
                 window.gradients.append(gradient)
             at = at.moved(window.average)
             blind = window.promise <= max(window.error, _SHARE * slack)  # no more can be seen with so few rows
-            if blind and (self.polish or window.error <= _SHARE * slack):
+            if blind and self.polish:
+                at, hyper = source.climb(at, hyper, slack, watch)
+                code = Code.CONVERGED
+            elif blind and window.error <= _SHARE * slack:
                 code = Code.CONVERGED
             elif source.steps >= self.max_steps:
                 code = Code.MAX_EVALUATIONS
@@ -191,13 +197,45 @@ class Source:
         point = np.asarray(base.origin.reference.mean)
         first = expander.expand(point, 0.1 * np.maximum(np.abs(point), 1.0), base.hyper)
         if not first.finite:
-            return base.origin
+            return self._narrowed(base)
         mode = expander.find_mode(first, base.hyper, Search(tolerance=0.05))
         member = base.origin.reference.family.member(mode.point, mode.precision, some.space.sizes)
         begun = Base(Coordinates(member, mode.hyper.free), mode.hyper, -np.inf)
         found = Joint().run(Objective(some, self._draws()), begun, slack, lambda bound, n: None, lambda *_: None)
         finite = np.isfinite(found.bound)
         return Coordinates(found.posterior if finite else member, (found if finite else mode).hyper.free)
+
+    def _narrowed(self, base: Base) -> Coordinates:
+        """About the given point, as near to it as is needed for the first rows to be finite."""
+        objective, reference = Objective(self._problem(), self._draws()), base.origin.reference
+        point, sizes, at = np.asarray(reference.mean), objective.problem.space.sizes, base.origin
+        for scale in 0.25 ** np.arange(_NARROWER):
+            spread = np.full(point.shape, _FIRST_SCALE * scale)
+            at = Coordinates(reference.family.isotropic(point, spread, sizes), base.hyper.free)
+            slope, _ = objective.slope(at, np.zeros(at.size), base.hyper, profile=False)
+            if np.isfinite(slope.bound) and np.isfinite(slope.gradient).all():
+                break
+        return at
+
+    def climb(self, at: Coordinates, hyper: Any, slack: float, watch: Any) -> tuple[Coordinates, Any]:
+        """Frozen ascents on more and more rows, each from the top of the one before, up to a part of all of them.
+
+        A posterior of one in r rows is about √r sds off in its means, and right in its scale: from there an ascent on all
+        rows needs few passes, and those on the parts take little more than one together.
+        """
+        while self.rows * _TIMES < max(self.n_rows, default=0):
+            self.rows = min(self.rows * _TIMES, -(-max(self.n_rows) // _TIMES))
+            before = self.evaluations
+            objective = Objective(self._problem(), self.objective.draws)
+            self.evaluations = before
+            found = Joint().run(objective, Base(at, hyper, -np.inf), slack, watch, lambda *_: None)
+            part = self.rows / max(self.n_rows)
+            self.evaluations += part * objective.n_evaluations
+            self.passes += part * (objective.n_evaluations / objective.n - 1.0)
+            if not np.isfinite(found.bound) or found.code in (Code.INTERRUPTED, Code.MAX_SECONDS):
+                break
+            at, hyper = Coordinates(found.posterior, found.hyper.free), found.hyper
+        return at, hyper
 
     def fresh(self) -> Objective:
         """The bound on fresh draws and rows."""

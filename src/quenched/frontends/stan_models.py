@@ -126,8 +126,11 @@ class PyStan(StanProgram):
 
     def density(self, vector):
         numbers = vector.tolist()
-        value = self.services.log_prob(self.data, numbers, True)
-        return float(value), np.array(self.services.log_prob_grad(self.data, numbers, True))
+        try:
+            value = self.services.log_prob(self.data, numbers, True)
+            return float(value), np.array(self.services.log_prob_grad(self.data, numbers, True))
+        except ValueError as error:  # arguments outside of a distribution's domain: a way to reject, too
+            raise RuntimeError(str(error)) from error
 
     def natural(self, vector):
         return np.array(self.services.write_array(self.data, vector.tolist(), False, False))

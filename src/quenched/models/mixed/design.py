@@ -100,11 +100,24 @@ def _factors(group: Any, table: Any) -> tuple[Factor, ...]:
             own = np.asarray(term.expr.data, float).reshape(len(table), -1)
             labels += ["1" if label == "Intercept" else label for label in term.expr.labels]
             columns.append(own)
-        index, _ = terms[0].eval_new_data_group_index(table)
+        index = group_index(terms[0], table)
         names = tuple(f"{label}|{name}" for label in labels)
         levels = tuple(map(str, terms[0].groups))
-        factors.append(Factor(name, names, levels, np.asarray(index), np.concatenate(columns, axis=1)))
+        factors.append(Factor(name, names, levels, index, np.concatenate(columns, axis=1)))
     return tuple(factors)
+
+
+def group_index(term: Any, table: Any) -> np.ndarray:
+    """The group of every row; groups that were not fitted come after those that were."""
+    if hasattr(term, "eval_new_data_group_index"):
+        return np.asarray(term.eval_new_data_group_index(table)[0])
+    # The formulae that Bambi 0.17 needs does not number groups that are new.
+    names = [getattr(component, "name", None) for component in term.factor.components]
+    if not all(name in table for name in names):
+        return np.asarray(term.factor.eval_new_data(table)).argmax(axis=1)
+    places = {str(label): place for place, label in enumerate(term.groups)}
+    labels = zip(*(table[name].astype(str) for name in names), strict=True)
+    return np.array([places.setdefault(":".join(label), len(places)) for label in labels])
 
 
 def _insist_rank(fixed: np.ndarray, names: tuple[str, ...]) -> None:

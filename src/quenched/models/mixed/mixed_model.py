@@ -7,7 +7,7 @@ import numpy as np
 
 from quenched.draws import Purpose, generator
 from quenched.fitting import fit
-from quenched.models.mixed.design import Design, common, read_design, separating
+from quenched.models.mixed.design import Design, common, group_index, read_design, separating
 from quenched.models.mixed.likelihoods import likelihoods
 from quenched.models.mixed.terms import write
 from quenched.nesting import nested
@@ -158,7 +158,7 @@ class MixedModel:
             index, covariates = factor.index, factor.covariates
             if table is not None:
                 terms = [t for t in design.matrices.group.terms.values() if t.factor.name == factor.name]
-                index = np.asarray(terms[0].eval_new_data_group_index(table)[0])
+                index = group_index(terms[0], table)
                 parts = [np.asarray(t.expr.eval_new_data(table), float).reshape(len(table), -1) for t in terms]
                 covariates = np.concatenate(parts, axis=1)
             known = drawn["effects"][factor.name].reshape(samples, -1, factor.size)

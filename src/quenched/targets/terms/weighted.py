@@ -54,9 +54,9 @@ def rows_between(terms: Terms, data: tuple[Sequence[Held], Any], first: int, las
     return some_rows(held, places), given  # pyright: ignore
 
 
-def in_files(held: Sequence[Held]) -> bool:
-    """Whether some rows are in a file."""
-    return any(mapped(array) is not None for array in jax.tree.leaves(tuple(held)))
+def in_files(held: Any) -> bool:
+    """Whether some arrays are in a file."""
+    return any(mapped(array) is not None for array in jax.tree.leaves(held))
 
 
 def _read(array: Any, rows: Any) -> np.ndarray:
