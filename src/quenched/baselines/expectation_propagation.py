@@ -110,14 +110,7 @@ class _Found(NamedTuple):
 
 
 def _read(rows: Rows, arrays: RowArrays, dim: int, point: np.ndarray, given: Any) -> _Sites:
-    n, size, few = arrays.maps.values.shape
-    maps = np.zeros((n, size, dim))
-    for place in range(few):
-        np.add.at(
-            maps,
-            (np.arange(n)[:, None], np.arange(size), arrays.maps.columns[:, place, None]),
-            arrays.maps.values[:, :, place],
-        )
+    size, maps = arrays.maps.values.shape[1], arrays.maps.dense(dim)
     quadratic = len(arrays.z) == 2 * size
     if not quadratic:
         nodes = _nodes(size, arrays)

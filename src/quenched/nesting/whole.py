@@ -178,22 +178,24 @@ def posterior_of(problem: Outer, chosen: Split, outer: Fit) -> Any:
     sound = solved.error <= 1e-3
     if not sound[: len(equal)].any():
         raise ValueError("outer: no inner problem has a solution under the outer posterior.")
-    factors, good = _factors(problem.inner.algebra.to_dense(solved.conditionals.precision))
-    sound &= good
+    algebra, (mean, precision) = problem.inner.algebra, solved.conditionals
+    log_scales, tilts = algebra.factors(precision)
+    sound &= np.isfinite(log_scales).all(axis=1)
     kept = np.flatnonzero(sound)
-    given = AtDraws(z[kept], solved.conditionals.mean.T[kept], factors[kept], int(sound[: len(equal)].sum()))
+    n_equal = int(sound[: len(equal)].sum())
+    covariance = _mean_inverse(algebra, precision[:, kept[:n_equal]])
+    given = AtDraws(z[kept], mean.T[kept], log_scales[kept], tilts[kept], covariance, n_equal, algebra.layout)
     degree = best_degree(dim, len(kept))
     reach = float(np.sqrt(np.sum(z**2, axis=1).max()))
     return nested_member(member, tuple(chosen.outer_places.tolist()), given, degree, reach)
 
 
-def _factors(precisions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lower-triangular factors of the inverses, and which there are."""
-    good = np.asarray(np.isfinite(precisions).all(axis=(1, 2)))
-    safe = np.where(good[:, None, None], precisions, np.eye(precisions.shape[1]))
-    flipped = np.linalg.cholesky(safe[:, ::-1, ::-1])
-    upper = flipped[:, ::-1, ::-1]  # precision = U Uᵀ with U upper, so that its inverse is L Lᵀ with L = U⁻ᵀ lower
-    return np.swapaxes(np.linalg.inv(upper), 1, 2), good
+def _mean_inverse(algebra: Any, precision: np.ndarray) -> np.ndarray:
+    """The mean covariance of Gaussians, a few at a time, since they are dense."""
+    total = np.zeros((algebra.dim, algebra.dim))
+    for first in range(0, precision.shape[1], 16):
+        total += np.linalg.inv(algebra.to_dense(precision[:, first : first + 16])).sum(axis=0)
+    return total / precision.shape[1]
 
 
 def _with_better_guess(problem: Outer, first: Fit, seed: int) -> Outer:
