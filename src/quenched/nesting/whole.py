@@ -115,20 +115,20 @@ def fit_nested(log_density: Any, start: Any, outer: Sequence[str] | None, asked:
     common: dict[str, Any] = {"seed": seed, "tolerance": asked.tolerance, "max_seconds": asked.max_seconds}
     common |= {"check": _CHECK, "throw": False, "progress": asked.progress}
     begin, n = chosen.outer_start(point), len(chosen.outer_places)
-    first = fit(problem.function, begin, data=problem.handed, draws=max(64, 4 * n), **common)
+    first = fit(problem.target, begin, draws=max(64, 4 * n), **common)
     if first.status in (Status.NOT_FINITE, Status.NO_ASCENT):
         return _of_outer(first, chosen)
     with jax.enable_x64(True):
         problem = _with_better_guess(problem, first, seed)
     most = max(128, _PER_OUTER * n) if asked.max_draws is None and asked.draws is None else asked.max_draws
     sizes = {"draws": asked.draws, "max_draws": most}
-    found = fit(problem.function, first, data=problem.handed, family=asked.family, **sizes, **common)
+    found = fit(problem.target, first, family=asked.family, **sizes, **common)
     return judged(model, problem, chosen, found, began, check=asked.check, called=asked.called, before=first)
 
 
 def warmed(problem: Outer, point: np.ndarray) -> Outer:
     """With the inner problem solved at the start."""
-    theta = point[problem.function.split.outer_places][None]
+    theta = point[problem.split.outer_places][None]
     return problem.with_guess(theta, problem.solved(theta).conditionals)
 
 
