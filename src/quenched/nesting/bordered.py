@@ -131,7 +131,8 @@ def factorise(band: Array, border: Array, corner: Array, width: int) -> Factor:
     """Pivot after pivot, with the rows that the next ones touch in a window."""
     lanes, n = corner.shape[-1], len(band)
     if not n:
-        return Factor(*(jnp.zeros((0, *shape, lanes)) for shape in ((), (width,), (corner.shape[0],))), corner)
+        none = lambda *shape: jnp.zeros((0, *shape, lanes))
+        return Factor(none(), none(width), none(len(corner)), corner)
     more = jnp.zeros((width + 1, *band.shape[1:]))
     rows = jnp.concatenate([band, more])[:, : width + 1]  # of each: what is left of the diagonal, and the diagonal
     borders = jnp.concatenate([border, jnp.zeros((width + 1, *border.shape[1:]))])

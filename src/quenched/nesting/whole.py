@@ -25,6 +25,7 @@ _PER_OUTER = 64  # draws for each outer coordinate, at the most unless told othe
 _CHECK = 256  # check draws of the outer fits; the whole posterior is checked by more
 _WIDER = 1.3  # how far they reach out, relative to the posterior's own
 _MOST_INNER = 1000
+_WRITTEN_OUT = 2e9  # operations, roughly, that may go into dense inverses of inner precisions
 
 
 @with_hints
@@ -191,11 +192,18 @@ def posterior_of(problem: Outer, chosen: Split, outer: Fit) -> Any:
 
 
 def _mean_inverse(algebra: Any, precision: np.ndarray) -> np.ndarray:
-    """The mean covariance of Gaussians, a few at a time, since they are dense."""
+    """The mean covariance of Gaussians: of all of them where they are small, else of some, with the variances of all."""
+    n = precision.shape[1]
+    few = int(np.clip(_WRITTEN_OUT / algebra.dim**3, min(16, n), n))
     total = np.zeros((algebra.dim, algebra.dim))
-    for first in range(0, precision.shape[1], 16):
-        total += np.linalg.inv(algebra.to_dense(precision[:, first : first + 16])).sum(axis=0)
-    return total / precision.shape[1]
+    for place in np.linspace(0, n - 1, few).astype(int):
+        total += np.linalg.inv(algebra.to_dense(precision[:, place : place + 1])[0])
+    if few == n:
+        return total / n
+    with jax.enable_x64(True):
+        inverse = jax.jit(lambda own: algebra.invert(own).covariance[algebra.diagonal])(precision)
+    scale = np.sqrt(np.mean(np.asarray(inverse), axis=1) / np.diag(total))
+    return total * np.outer(scale, scale)
 
 
 def _with_better_guess(problem: Outer, first: Fit, seed: int) -> Outer:
