@@ -86,3 +86,27 @@ def test_one_term_has_the_moments_of_the_integral():
 def test_unknown_terms_are_refused():
     with pytest.raises(ValueError, match="needs known terms"):
         expectation_propagation(lambda w: -jnp.sum(w**2), np.zeros(2))
+
+
+def test_corrected_marginals_are_nearer_to_quadrature():
+    """Two weights, three probit cases: corrected one factor at a time (Cseke and Heskes 2011), against a grid."""
+    design, labels = np.array([[2.0, 0.5], [1.5, -1.0], [0.5, 2.0]]), np.array([1.0, 1.0, -1.0])
+    target = qd.sum_of(
+        qd.each(probit, 3.0 * labels, sees={"w": qd.dot(design)}), qd.each(standard, sees={"w": qd.each_entry})
+    )
+    fit = expectation_propagation(target, {"w": np.zeros(2)}, correct=True, progress=False)
+    side = np.linspace(-6.0, 6.0, 401)
+    grid = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1)
+    log_density = -0.5 * np.sum(grid**2, axis=-1) + np.sum(
+        scipy.stats.norm.logcdf(3.0 * labels * (grid @ design.T)), axis=-1
+    )
+    weights = np.exp(log_density - log_density.max())
+    weights /= weights.sum()
+    mean = np.einsum("ij,ijk->k", weights, grid)
+    sd = np.sqrt(np.einsum("ij,ijk->k", weights, (grid - mean) ** 2))
+    skewness = np.einsum("ij,ijk->k", weights, ((grid - mean) / sd) ** 3)
+    found = fit.settings["corrected"]
+    assert found["name"] == ["w[0]", "w[1]"]
+    np.testing.assert_allclose(found["mean"], mean, atol=0.02)
+    assert np.abs(np.array(found["sd"]) - sd).max() < 0.2 * np.abs(fit.sd["w"] - sd).max()
+    np.testing.assert_allclose(found["skewness"], skewness, atol=0.1)

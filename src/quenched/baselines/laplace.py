@@ -5,6 +5,7 @@ evidence in the message.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -45,6 +46,7 @@ def laplace(
     -------
     Fit
         `bound` and `check_bound` are those of Laplace's Gaussian: they show what it loses against `fit`.
+        `settings["log_evidence"]` is Laplace's own estimate.
 
     Examples
     --------
@@ -69,7 +71,8 @@ def laplace(
         posterior = run.settings.family.member(mode.point[None], mode.precision[None], space.sizes)
         note = _note(mode, space.coordinate_names())
         fits = run.judge(posterior, jax.tree.map(lambda leaf: np.asarray(leaf)[None], mode.hyper), code, note)
-    return told(fits[0], throw)
+    found = replace(fits[0], settings={**fits[0].settings, "log_evidence": mode.evidence()})
+    return told(found, throw)
 
 
 def _note(mode: Mode, names: list[str]) -> str:

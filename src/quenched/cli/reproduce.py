@@ -6,7 +6,7 @@ from typing import Any
 
 from quenched.cli.misuse import Misuse
 
-_NAMES = ("bivariate", "linear", "logistic", "multiclass", "faces", "groundmotion", "all")
+_NAMES = ("bivariate", "linear", "logistic", "multiclass", "faces", "groundmotion", "improved", "all")
 
 
 def add_parser(commands: Any) -> None:

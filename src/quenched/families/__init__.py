@@ -10,12 +10,20 @@ from quenched.families.low_rank import LowRank, LowRankGaussian
 from quenched.families.member import LOG_TWO_PI, Groups, Member, ask
 from quenched.families.monomials import count_monomials, monomials
 from quenched.families.nearest_low_rank import leading
-from quenched.families.nested import Conditionals, Nested, NestedGaussian, best_degree, nested_member
+from quenched.families.nested import (
+    Conditionals,
+    Layout,
+    Nested,
+    NestedGaussian,
+    best_degree,
+    full_layout,
+    nested_member,
+)
 from quenched.families.precision import cholesky_or_nan, factor_of_inverse, natural_units, positive_definite
 from quenched.families.registry import families, member_kinds
 from quenched.families.roles import Role, roles
 from quenched.families.sparse import Sparse, SparseGaussian
-from quenched.families.triangle import solve_lower
+from quenched.families.triangle import pack, solve_lower
 from quenched.families.warped import Warped, WarpedGaussian
 
 __all__ = [
@@ -31,6 +39,7 @@ __all__ = [
     "FullGaussian",
     "Gaussian",
     "Groups",
+    "Layout",
     "LowRank",
     "LowRankGaussian",
     "Member",
@@ -50,12 +59,14 @@ __all__ = [
     "factor_of_inverse",
     "families",
     "from_scale",
+    "full_layout",
     "leading",
     "make_pattern",
     "member_kinds",
     "monomials",
     "natural_units",
     "nested_member",
+    "pack",
     "positive_definite",
     "read_member",
     "roles",

@@ -1,10 +1,12 @@
 """Nested posteriors: a few outer coordinates with a family of their own, and for each of their values a Gaussian of the others.
 
-θ = T(z_θ), u = m(z_θ) + U(z_θ) D(z_θ) z_u: the mean m, the unit lower triangle U and the logarithms of the diagonal D are
-polynomials of the outer draws. So the marginals of u are mixtures, with the skewness and the tails that θ gives them.
+θ = T(z_θ), u = m(z_θ) + L(z_θ)⁻ᵀ D(z_θ) z_u: the mean m, the unit lower triangle L, which has no more entries than the precision
+L D⁻² Lᵀ has, and the logarithms of the diagonal D are polynomials of the outer draws. So the marginals of u are mixtures, with the
+skewness and the tails that θ gives them.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import jax
@@ -23,6 +25,46 @@ _AT_A_TIME = 64  # draws whose factors are held together
 _RIDGE = 1e-9
 
 
+@dataclass(frozen=True)
+class Layout:
+    """Where the factor of a precision has entries: a band, and a border of coordinates that come last and go with all.
+
+    `order` are the coordinates as they are eliminated, those of the band first. A border of all is a full triangle.
+    """
+
+    order: tuple[int, ...]
+    width: int
+    border: int
+
+    @property
+    def dim(self) -> int:
+        return len(self.order)
+
+    @property
+    def band(self) -> int:
+        """Coordinates that are not of the border."""
+        return self.dim - self.border
+
+    @cached_property
+    def places(self) -> np.ndarray:
+        """Of each coordinate in the order."""
+        return np.argsort(np.array(self.order, int))
+
+    @property
+    def n_entries(self) -> int:
+        """Below the diagonal of the factor."""
+        return self.band * (self.width + self.border) + packed_size(self.border)
+
+    def cut(self, entries: Array) -> tuple[Array, Array, Array]:
+        """Entries (draws, ...) as those along the band, in the border, and of the unit triangle of the border itself."""
+        first, second = self.band * self.width, self.band * (self.width + self.border)
+        along = entries[:, :first].reshape(len(entries), self.band, self.width)
+        border = entries[:, first:second].reshape(len(entries), self.band, self.border)
+        if not self.border:
+            return along, border, jnp.zeros((len(entries), 0, 0))
+        return along, border, unpack(entries[:, second:], self.border) + jnp.eye(self.border)
+
+
 class NestedGaussian(Member):
     """A posterior of outer coordinates, and the Gaussian of the inner ones given them.
 
@@ -36,12 +78,15 @@ class NestedGaussian(Member):
     log_diagonal: Array = spread()
     lower: Array = correlation()
     centres: Array = shape()  # (monomials, inner)
-    log_scales: Array = shape()  # (monomials, inner)
-    tilts: Array = shape()  # (monomials, inner * (inner - 1) / 2)
+    log_scales: Array = shape()  # (monomials, inner), in the order of elimination
+    tilts: Array = shape()  # (monomials, entries of the factor)
     inner_log_determinant: Array = spread()
     places: tuple[int, ...] = static()  # of the outer coordinates
     degree: int = static()
     reach: float = static()
+    order: tuple[int, ...] = static()  # in which inner coordinates are eliminated
+    width: int = static()
+    border: int = static()
     affine: ClassVar[bool] = False
 
     @property
@@ -50,7 +95,12 @@ class NestedGaussian(Member):
 
     @property
     def family(self):
-        return Nested(self.outer.family, self.places, self.degree, self.reach)
+        return Nested(self.outer.family, self.places, self.degree, self.reach, self.layout)
+
+    @property
+    def layout(self) -> Layout:
+        """Of the factor of the inner precision."""
+        return Layout(self.order, self.width, self.border)
 
     @property
     def _inner(self) -> np.ndarray:
@@ -61,12 +111,6 @@ class NestedGaussian(Member):
         near = outer_draws * jnp.minimum(1.0, self.reach / jnp.maximum(distance, 1e-300))
         return monomials(near, self.degree)
 
-    def _factors(self, features: Array) -> Array:
-        """U D at one row of features."""
-        diagonal = jnp.exp(features @ self.log_scales)
-        dim = len(diagonal)
-        return (unpack(features @ self.tilts, dim) + jnp.eye(dim)) * diagonal
-
     def _join(self, outer: Array, inner: Array) -> Array:
         order = np.argsort(np.concatenate([np.array(self.places, int), self._inner]))
         return jnp.concatenate([outer, inner], axis=-1)[..., order]
@@ -75,19 +119,48 @@ class NestedGaussian(Member):
         rows = jnp.atleast_2d(draws)
         outer_draws, own = rows[:, np.array(self.places)], rows[:, self._inner]
         features = self._features(outer_draws)
-        place = lambda both: self._factors(both[0]) @ both[1]
-        away = jax.lax.map(place, (features, own), batch_size=min(_AT_A_TIME, len(rows)))
+        away = _in_parts(self._away, features, own)
         inner = features @ self.centres + away
         return self._join(self.outer.transform(outer_draws), inner).reshape(draws.shape)
+
+    def _away(self, features: Array, own: Array) -> Array:
+        """L⁻ᵀ D z for some draws."""
+        layout = self.layout
+        along, border, corner = layout.cut(features @ self.tilts)
+        scaled = jnp.exp(features @ self.log_scales) * own[:, np.array(self.order)]
+        band = layout.band
+        last = jax.vmap(lambda factor, right: solve_lower(factor, right, transposed=True))(corner, scaled[:, band:])
+        rest = scaled[:, :band] - jnp.einsum("bnk,bk->bn", border, last)
+        if self.width and band:
+
+            def step(later, own):
+                value, beside = own
+                value = value - jnp.sum(beside * later, axis=1)
+                return jnp.concatenate([value[:, None], later[:, :-1]], axis=1), value
+
+            nothing = jnp.zeros((len(own), self.width))
+            rest = jax.lax.scan(step, nothing, (rest.T, jnp.swapaxes(along, 0, 1)), reverse=True)[1].T
+        return jnp.concatenate([rest, last], axis=1)[:, layout.places]
 
     def standardise(self, points):
         rows = jnp.atleast_2d(points)
         outer_draws = self.outer.standardise(rows[:, np.array(self.places)])
         features = self._features(outer_draws)
-        away = rows[:, self._inner] - features @ self.centres
-        place = lambda both: solve_lower(self._factors(both[0]), both[1])
-        own = jax.lax.map(place, (features, away), batch_size=min(_AT_A_TIME, len(rows)))
+        own = _in_parts(self._own, features, rows[:, self._inner] - features @ self.centres)
         return self._join(outer_draws, own).reshape(points.shape)
+
+    def _own(self, features: Array, away: Array) -> Array:
+        """D⁻¹ Lᵀ (u − m) for some points."""
+        layout = self.layout
+        along, border, corner = layout.cut(features @ self.tilts)
+        ordered, band = away[:, np.array(self.order)], layout.band
+        last = jnp.einsum("bji,bj->bi", corner, ordered[:, band:])
+        rest = ordered[:, :band] + jnp.einsum("bnk,bk->bn", border, ordered[:, band:])
+        padded = jnp.pad(ordered[:, :band], ((0, 0), (0, self.width)))
+        for k in range(self.width):
+            rest = rest + along[:, :, k] * padded[:, 1 + k : 1 + k + band]
+        own = jnp.concatenate([rest, last], axis=1) * jnp.exp(-(features @ self.log_scales))
+        return own[:, layout.places]
 
     def log_slope(self, draws):
         outer_draws = draws[..., np.array(self.places)]
@@ -113,6 +186,17 @@ class NestedGaussian(Member):
         return jnp.sum(self.scale**2, axis=-1)
 
 
+def _in_parts(function, *arrays: Array) -> Array:
+    """A function of some draws for all of them, a few at a time, since each has a factor of its own."""
+    n = len(arrays[0])
+    if n <= _AT_A_TIME:
+        return function(*arrays)
+    parts = -(-n // _AT_A_TIME)
+    padded = [jnp.pad(array, ((0, parts * _AT_A_TIME - n), (0, 0))) for array in arrays]
+    cut = [array.reshape(parts, _AT_A_TIME, -1) for array in padded]
+    return jax.lax.map(lambda part: function(*part), tuple(cut)).reshape(parts * _AT_A_TIME, -1)[:n]
+
+
 class Nested(Family):
     """Gaussians of the inner coordinates, given the outer ones. Made by `quenched.nested`."""
 
@@ -120,6 +204,7 @@ class Nested(Family):
     places: tuple[int, ...]
     degree: int = 2
     reach: float = 4.0
+    layout: Layout | None = None  # a full triangle unless told
     affine: ClassVar[bool] = False
 
     @property
@@ -139,19 +224,28 @@ class Nested(Family):
         inner = np.setdiff1d(np.arange(mean.shape[-1]), places)
         n, dim = count_monomials(len(places), self.degree), len(inner)
         first = (np.arange(n) == 0)[:, None]
+        layout = full_layout(dim) if self.layout is None else self.layout
         return NestedGaussian(  # pyright: ignore
             outer=self.of_outer.isotropic(mean[..., places], sds[..., places], (len(places),)),
             mean=mean,
             log_diagonal=np.log(sds),
             lower=np.zeros((*leading, packed_size(mean.shape[-1]))),
             centres=first * mean[..., None, inner],
-            log_scales=first * np.log(sds[..., None, inner]),
-            tilts=np.zeros((*leading, n, packed_size(dim))),
+            log_scales=first * np.log(sds[..., None, inner[list(layout.order)]]),
+            tilts=np.zeros((*leading, n, layout.n_entries)),
             inner_log_determinant=np.sum(np.log(sds[..., inner]), axis=-1),
             places=self.places,
             degree=self.degree,
             reach=self.reach,
+            order=layout.order,
+            width=layout.width,
+            border=layout.border,
         )
+
+
+def full_layout(dim: int) -> Layout:
+    """Every coordinate goes with every other."""
+    return Layout(tuple(range(dim)), 0, dim)
 
 
 class Conditionals(NamedTuple):
@@ -159,19 +253,20 @@ class Conditionals(NamedTuple):
 
     draws: np.ndarray  # (nodes, outer), by which the polynomials are found
     means: np.ndarray
-    factors: np.ndarray  # lower triangular, (nodes, inner, inner)
+    log_scales: np.ndarray  # (nodes, inner), in the layout's order
+    tilts: np.ndarray  # (nodes, entries of the factor)
+    covariance: np.ndarray  # the mean of the inner covariances under the outer posterior
     n_equal: int  # the first so many stand for the outer posterior, with equal weights
+    layout: Layout
 
 
 def nested_member(
     outer: Member, places: tuple[int, ...], given: Conditionals, degree: int, reach: float
 ) -> NestedGaussian:
     """The member whose inner Gaussians are smooth functions near the given ones; its moments are those of the mixture."""
-    inner = given.means.shape[1]
-    diagonals = np.diagonal(given.factors, axis1=1, axis2=2)
     features = np.asarray(monomials(given.draws, degree))
     fitted = lambda values: _least_squares(features, values)
-    log_scales = fitted(np.log(diagonals))
+    log_scales = fitted(given.log_scales)
     mean, covariance = _moments(outer, places, given)
     scale = np.linalg.cholesky(covariance)
     equal = slice(0, given.n_equal)
@@ -183,13 +278,14 @@ def nested_member(
         lower=pack(scale),
         centres=fitted(given.means),
         log_scales=log_scales,
-        tilts=fitted(pack(given.factors / diagonals[:, None]))
-        if packed_size(inner)
-        else np.zeros((features.shape[1], 0)),
+        tilts=fitted(given.tilts),
         inner_log_determinant=np.asarray(log_determinant),
         places=places,
         degree=degree,
         reach=reach,
+        order=given.layout.order,
+        width=given.layout.width,
+        border=given.layout.border,
     )
 
 
@@ -209,10 +305,10 @@ def _moments(outer: Member, places: tuple[int, ...], given: Conditionals) -> tup
     equal = slice(0, given.n_equal)
     inner = np.setdiff1d(np.arange(len(places) + given.means.shape[1]), places)
     thetas = np.asarray(outer.transform(given.draws[equal]))
-    means, factors = given.means[equal], given.factors[equal]
+    means = given.means[equal]
     away, across = means - means.mean(axis=0), thetas - thetas.mean(axis=0)
     order = np.argsort(np.concatenate([np.array(places, int), inner]))
-    within = np.einsum("kij,klj->il", factors, factors) / len(means) + away.T @ away / len(means)
+    within = given.covariance + away.T @ away / len(means)
     shared = across.T @ away / len(means)
     covariance = np.block([[np.asarray(outer.covariance), shared], [shared.T, within]])[order][:, order]
     mean = np.concatenate([np.asarray(outer.mean), means.mean(axis=0)])[order]

@@ -1,17 +1,20 @@
 """Symmetric matrices of many inner problems side by side: inverted, solved with, and met by what rows see.
 
 All arrays have the problems ("lanes") along their *last* axis. So every operation is one over contiguous numbers, whatever the
-sparsity, and none of them is a call of LAPACK, which would have to take the lanes in turn.
+sparsity; only large dense matrices are left to LAPACK, which takes the lanes in turn.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.families import Layout, full_layout, pack
+
+_SMALL = 24  # up to which steps over all lanes are quicker than LAPACK's over each
 
 
 class Inverse(NamedTuple):
@@ -19,6 +22,7 @@ class Inverse(NamedTuple):
 
     log_determinant: Array  # of the precision, (lanes,)
     covariance: Array  # where the algebra keeps entries, (size, lanes)
+    factor: Any = None  # what solving needs besides
 
 
 @dataclass(frozen=True)
@@ -50,15 +54,47 @@ class Dense:
 
     def invert(self, precision: Array) -> Inverse:
         matrix = precision.reshape(self.dim, self.dim, -1)
-        log_determinant, inverse = sweep(matrix)
+        log_determinant, inverse = sweep(matrix) if self.dim <= _SMALL else in_turn(matrix)
         return Inverse(log_determinant, inverse.reshape(self.size, -1))
 
     def solve(self, inverse: Inverse, vector: Array) -> Array:
         return jnp.sum(inverse.covariance.reshape(self.dim, self.dim, -1) * vector, axis=1)
 
+    @property
+    def layout(self) -> Layout:
+        """Of the factor of a precision."""
+        return full_layout(self.dim)
+
+    def factors(self, precision: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As a nested posterior keeps them: logarithms of sds (lanes, dim) and what else is in the factor, (lanes, entries)."""
+        roots, entries = unit_factors(self.to_dense(precision))
+        return -np.log(roots), entries
+
     def to_dense(self, entries: np.ndarray) -> np.ndarray:
         """(lanes, dim, dim), on the host."""
         return np.moveaxis(np.asarray(entries).reshape(self.dim, self.dim, -1), -1, 0)
+
+
+def unit_factors(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Square roots of the pivots and the unit lower triangles, packed, of (lanes, n, n); NaN where not positive definite."""
+    n = matrices.shape[1]
+    if not n:
+        return np.zeros((len(matrices), 0)), np.zeros((len(matrices), 0))
+    good = np.asarray(np.isfinite(matrices).all(axis=(1, 2)))
+    safe = np.where(good[:, None, None], matrices, np.eye(n))
+    good &= np.linalg.eigvalsh(safe)[:, 0] > 0.0
+    factor = np.linalg.cholesky(np.where(good[:, None, None], safe, np.eye(n)))
+    roots = np.diagonal(factor, axis1=1, axis2=2)
+    return np.where(good[:, None], roots, np.nan), pack(factor / roots[:, None])
+
+
+def in_turn(matrix: Array) -> tuple[Array, Array]:
+    """Log-determinant and inverse of (dim, dim, lanes) by LAPACK, one lane after the other."""
+    factor = jnp.linalg.cholesky(jnp.moveaxis(matrix, -1, 0))
+    unit = jnp.broadcast_to(jnp.eye(len(matrix)), factor.shape)
+    half = jax.lax.linalg.triangular_solve(factor, unit, left_side=True, lower=True)
+    inverse = jnp.einsum("lki,lkj->ijl", half, half)
+    return 2.0 * jnp.sum(jnp.log(jnp.diagonal(factor, axis1=1, axis2=2)), axis=1), inverse
 
 
 def sweep(matrix: Array) -> tuple[Array, Array]:

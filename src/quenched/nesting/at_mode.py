@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from quenched.arrays import Array
 from quenched.nesting.algebra import Dense, Inverse
+from quenched.nesting.bordered import Bordered
 from quenched.nesting.by_draws import ByDraws
 from quenched.nesting.by_terms import ByTerms
 from quenched.nesting.newton import Expected, Inner, entropy
@@ -22,7 +23,7 @@ from quenched.nesting.newton import Expected, Inner, entropy
 class AtMode(Inner):
     """An inner problem, looked at where the mean is."""
 
-    algebra: Dense
+    algebra: Dense | Bordered
     of: ByDraws | ByTerms
     envelope: ClassVar[bool] = False
 

@@ -9,8 +9,10 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.nesting.algebra import Dense, Inverse
+from quenched.nesting.bordered import Bordered
 from quenched.nesting.newton import Expected, Inner
-from quenched.nesting.rows import RowArrays, Rows, read_rows
+from quenched.nesting.pattern import arrange
+from quenched.nesting.rows import RowArrays, Rows, read_rows, seen_by
 from quenched.nesting.split import Split
 from quenched.targets import Target, local_terms
 
@@ -26,7 +28,7 @@ class TermArrays(NamedTuple):
 class ByTerms(Inner):
     """A sum of terms with some parameters outside."""
 
-    algebra: Dense
+    algebra: Dense | Bordered
     rows: tuple[Rows, ...]
 
     def expected(self, thetas: Array, mean: Array, inverse: Inverse, arrays: TermArrays) -> Expected:
@@ -49,8 +51,8 @@ class ByTerms(Inner):
 
 def read_terms(target: Target, split: Split, point: np.ndarray, data: Any, seed: int) -> tuple[ByTerms, TermArrays]:
     """A sum of terms divided into outer and inner parameters; `point` is a vector of the real line."""
-    algebra = Dense(len(split.inner_places))
     local = local_terms(target.terms, target.data, split.space)
+    algebra = arrange(len(split.inner_places), [seen_by(term, split) for term in local])
     found = [read_rows(term, split, algebra, point, data, seed) for term in local]
     return ByTerms(algebra, tuple(rows for rows, _ in found)), TermArrays(tuple(own for _, own in found), data)
 

@@ -6,7 +6,6 @@ parameters is its slope with the inner Gaussian held (envelope theorem).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -21,7 +20,6 @@ _AT_REST = 1e-7  # of a step, in standard deviations
 _MOST_STEPS = 60
 _SHORTEST = 1e-4  # of a Newton step
 _ROUNDING = 1e-11  # of a bound, relative
-_DIFFERENCE = 1e-4  # of outer coordinates, for second derivatives
 _LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
 
@@ -150,46 +148,3 @@ def _cut(flat: Array, dim: int) -> Conditionals:
 def entropy(inverse: Inverse, dim: int) -> Array:
     """Of Gaussians with these precisions."""
     return 0.5 * (dim * (1.0 + _LOG_TWO_PI) - inverse.log_determinant)
-
-
-def differentiable(batched: Callable[..., tuple[Array, Array]]) -> Callable[..., Array]:
-    """A function of one outer point and of arrays, from one of many points that gives values and gradients.
-
-    JAX may map it, and differentiate it twice; its second derivatives are differences of gradients.
-    """
-
-    @jax.custom_batching.custom_vmap
-    def of_one(theta, arrays):
-        values, gradients = batched(theta[None], arrays)
-        return values[0], gradients[0]
-
-    @of_one.def_vmap
-    def _(size, in_batched, thetas, arrays):
-        if any(jax.tree.leaves(in_batched[1])):
-            found = jax.lax.map(lambda both: of_one(*both), (thetas, arrays))
-        else:
-            found = batched(thetas, arrays)
-        return found, (True, True)
-
-    @jax.custom_jvp
-    def gradient(theta, arrays):
-        return of_one(theta, arrays)[1]
-
-    @gradient.defjvp
-    def _(primals, tangents):
-        (theta, arrays), (along, _) = primals, tangents
-        size = jnp.sqrt(jnp.sum(along**2))
-        step = _DIFFERENCE * along / jnp.where(size > 0.0, size, 1.0)
-        ahead, behind = (of_one(theta + sign * step, arrays)[1] for sign in (1.0, -1.0))
-        return gradient(theta, arrays), (ahead - behind) * size / (2.0 * _DIFFERENCE)
-
-    @jax.custom_jvp
-    def value(theta, arrays):
-        return of_one(theta, arrays)[0]
-
-    @value.defjvp
-    def _(primals, tangents):
-        (theta, arrays), (along, _) = primals, tangents
-        return value(theta, arrays), gradient(theta, arrays) @ along
-
-    return value

@@ -16,13 +16,13 @@ from quenched.nesting.at_mode import AtMode
 from quenched.nesting.by_draws import ByDraws, DrawArrays
 from quenched.nesting.by_terms import read_terms
 from quenched.nesting.guess import Guess, constant, learned
-from quenched.nesting.newton import Conditionals, Inner, Solved, differentiable, solve
+from quenched.nesting.newton import Conditionals, Inner, Solved, solve
 from quenched.nesting.split import Split
 from quenched.targets import Target, fingerprint
 
 _COLD = 1e2  # precision of the first guess
 _DRAWS = 8  # for each inner coordinate, of a log density without known terms
-_LANES = 256  # solved together
+_LANES = 64  # solved together
 _DIFFERENCE = 1e-3  # of outer coordinates
 _AT_REST = 1e-4  # error of a search beyond which it has failed
 
@@ -32,36 +32,6 @@ class Handed(NamedTuple):
 
     arrays: Any  # of the inner problem
     guess: Guess
-
-
-@dataclass(frozen=True)
-class OuterLogDensity:
-    """The bound that the best inner Gaussian reaches, as a function of the outer parameters on the real line, by name."""
-
-    inner: Inner
-    split: Split
-
-    def __call__(self, pieces: Any, data: Handed) -> Array:
-        return differentiable(partial(_values_and_gradients, self.inner))(self.split.outer_vector(pieces), data)
-
-
-def _values_and_gradients(inner: Inner, thetas: Array, handed: Handed) -> tuple[Array, Array]:
-    found = solve_from(inner, thetas, handed)
-    if not inner.envelope:
-        found = found._replace(gradient=_differences(inner, thetas, handed, found))
-    # What has no top has no bound: the fit keeps away from there.
-    failed = ~(found.error <= _AT_REST)
-    return jnp.where(failed, -jnp.inf, found.bound), jnp.where(failed[:, None], jnp.nan, found.gradient)
-
-
-def _differences(inner: Inner, thetas: Array, handed: Handed, found: Solved) -> Array:
-    """Slopes by central differences, from where the searches have ended."""
-    columns = []
-    for place in range(thetas.shape[1]):
-        step = _DIFFERENCE * jnp.eye(thetas.shape[1])[place]
-        ahead, behind = (solve(inner, thetas + sign * step, handed.arrays, found.conditionals) for sign in (1.0, -1.0))
-        columns.append((ahead.bound - behind.bound) / (2.0 * _DIFFERENCE))
-    return jnp.stack(columns, axis=1)
 
 
 def solve_from(inner: Inner, thetas: Array, handed: Handed) -> Solved:
@@ -76,32 +46,56 @@ def solve_from(inner: Inner, thetas: Array, handed: Handed) -> Solved:
 class Outer:
     """An outer problem and how far its inner ones are known."""
 
-    function: OuterLogDensity
+    inner: Inner
+    split: Split
     handed: Handed
 
     @property
-    def inner(self) -> Inner:
-        return self.function.inner
+    def target(self) -> Target:
+        """The bounds that the best inner Gaussians reach, as a log density of the outer parameters on the real line.
+
+        It is called from the host: the search inside is one program, compiled once, and not a part of each of those that
+        a fit has its log density in.
+        """
+        return Target(self.log_densities, on_host=True, batched=True)
+
+    def log_densities(self, pieces: Any) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Values and gradients for outer parameters by name, with the draws along their first axis."""
+        thetas = self.split.outer_rows(pieces)
+        found = self.solved(thetas)
+        gradient = found.gradient if self.inner.envelope else self._differences(thetas)
+        # What has no top has no bound: the fit keeps away from there.
+        failed = ~(found.error <= _AT_REST)
+        values = np.where(failed, -np.inf, found.bound)
+        return values, self.split.outer_pieces(np.where(failed[:, None], np.nan, gradient))
+
+    def _differences(self, thetas: np.ndarray) -> np.ndarray:
+        """Slopes by central differences."""
+        n = thetas.shape[1]
+        steps = _DIFFERENCE * np.concatenate([np.eye(n), -np.eye(n)])
+        around = self.solved((thetas + steps[:, None]).reshape(-1, n))
+        ahead, behind = around.bound.reshape(2, n, -1)
+        return (ahead - behind).T / (2.0 * _DIFFERENCE)
 
     def solved(self, thetas: np.ndarray) -> Solved:
         """The inner problems at these outer points, on the host."""
         found = []
-        for first in range(0, len(thetas), _LANES):
-            part = thetas[first : first + _LANES]
-            fill = np.repeat(part[:1], min(_LANES, len(thetas)) - len(part), axis=0)  # one shape is compiled
-            lanes = _solve(self.inner, np.concatenate([part, fill]), self.handed)
-            found.append(jax.tree.map(lambda array: np.asarray(array), lanes))
-        joined = Solved(
+        with jax.enable_x64(True):
+            for first in range(0, len(thetas), _LANES):
+                part = thetas[first : first + _LANES]
+                fill = np.repeat(part[:1], _LANES - len(part), axis=0)  # one shape is compiled
+                lanes = _solve(self.inner, np.concatenate([part, fill]), self.handed)
+                found.append(jax.tree.map(lambda array: np.asarray(array), lanes))
+        return Solved(
             Conditionals(
                 *(np.concatenate(parts, axis=1)[:, : len(thetas)] for parts in zip(*(f[0] for f in found), strict=True))
             ),
             *(np.concatenate(parts)[: len(thetas)] for parts in list(zip(*found, strict=True))[1:]),
         )
-        return joined
 
     def with_guess(self, thetas: np.ndarray, solved: Conditionals) -> "Outer":
         """The same, with searches that begin near what was found."""
-        return Outer(self.function, Handed(self.handed.arrays, learned(thetas, solved)))
+        return Outer(self.inner, self.split, Handed(self.handed.arrays, learned(thetas, solved)))
 
 
 @partial(jax.jit, static_argnums=0)
@@ -122,16 +116,15 @@ def make_outer(
         inner = ByDraws(Dense(dim), target, split)
         arrays = DrawArrays(make("matched", n, dim, stream(seed, Purpose.DRAWS, 1)).points, target.handed(data))
         seen = (fingerprint(target.function),)
-    inner = AtMode(inner.algebra, inner) if at_mode else inner
+    inner: Any = AtMode(inner.algebra, inner) if at_mode else inner
     known = None if any(one is None for one in seen) else (seen, split, _structure(inner))
-    function = OuterLogDensity(inner, split)
     if known is not None:
-        function = _kept(_Key(known, function))
+        inner = _kept(_Key(known, inner))
     theta = point[split.outer_places]
     precision = np.zeros((inner.algebra.size, 1))
     precision[inner.algebra.diagonal] = _COLD
     cold = Conditionals(point[split.inner_places][:, None], precision)
-    return Outer(function, Handed(arrays, constant(theta, cold)))
+    return Outer(inner, split, Handed(arrays, constant(theta, cold)))
 
 
 def _structure(inner: Any) -> Hashable:
@@ -143,10 +136,10 @@ def _structure(inner: Any) -> Hashable:
 
 
 class _Key:
-    """What makes two outer log densities the same."""
+    """What makes two inner problems the same, so that what was compiled for one serves the other."""
 
-    def __init__(self, identity: Hashable, function: OuterLogDensity):
-        self.identity, self.function = identity, function
+    def __init__(self, identity: Hashable, inner: Inner):
+        self.identity, self.inner = identity, inner
 
     def __hash__(self) -> int:
         return hash(self.identity)
@@ -156,5 +149,5 @@ class _Key:
 
 
 @lru_cache(maxsize=32)
-def _kept(key: _Key) -> OuterLogDensity:
-    return key.function
+def _kept(key: _Key) -> Inner:
+    return key.inner

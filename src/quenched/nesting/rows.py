@@ -15,6 +15,7 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.draws import Purpose, generator, make, stream
+from quenched.nesting.maps import Maps, SharedMaps, make_maps
 from quenched.nesting.split import Split
 from quenched.targets import LocalTerm, SparseRows, log_density_of
 
@@ -74,45 +75,17 @@ class RowArrays(NamedTuple):
     """All arrays of a term."""
 
     own: Own
-    maps: "Maps"  # from inner coordinates to combinations of them
+    maps: Maps | SharedMaps  # from inner coordinates to combinations of them
     back: Array  # (numbers, combinations): numbers that give these combinations
     z: Array  # points, (n, combinations)
     weights: Array
-
-
-class Maps(NamedTuple):
-    """Combinations of a few coordinates, for every row: A_n u = values_n u[columns_n].
-
-    `places` are those of the pairs of columns among the entries of a precision.
-    """
-
-    columns: Array  # (rows, few)
-    values: Array  # (rows, combinations, few)
-    places: Array  # (rows, few, few)
-
-    def means(self, mean: Array) -> Array:
-        """(rows, combinations, lanes)."""
-        return jnp.einsum("nrk,nkl->nrl", self.values, mean[self.columns])
-
-    def covariances(self, entries: Array) -> Array:
-        """A_n Σ A_nᵀ, (rows, combinations, combinations, lanes)."""
-        return jnp.einsum("nrk,nkjl,nsj->nrsl", self.values, entries[self.places], self.values)
-
-    def add_gradient(self, total: Array, slopes: Array) -> Array:
-        """With Σ_n A_nᵀ slope_n added, (dim, lanes)."""
-        return total.at[self.columns].add(jnp.einsum("nrk,nrl->nkl", self.values, slopes))
-
-    def add_curvature(self, total: Array, curvature: Array) -> Array:
-        """With Σ_n A_nᵀ H_n A_n added, (entries, lanes)."""
-        own = jnp.einsum("nrk,nrsl,nsj->nkjl", self.values, curvature, self.values)
-        return total.at[self.places].add(own)
 
 
 def read_rows(
     term: LocalTerm, split: Split, algebra: Any, point: np.ndarray, given: Any, seed: int
 ) -> tuple[Rows, RowArrays]:
     """One term, divided; `point` is a vector of the real line around which structure is looked for."""
-    outside = tuple(bool(split.is_outer[piece.coordinates()].all()) for piece in term.pieces)
+    outside = _outside(term, split)
     rows = Rows(term.term, term.sights, outside)
     to_outer = np.cumsum(split.is_outer) - 1
     outer = tuple(_gathered(piece, to_outer, term.n) for piece, out in zip(term.pieces, outside, strict=True) if out)
@@ -122,8 +95,17 @@ def read_rows(
     forth, quadratic = _structure(rows, own, centre, point[split.outer_places], given)
     z, weights = _points(len(forth), quadratic, seed)
     values = np.einsum("rs,nsk->nrk", forth, values)
-    places = algebra.places(columns[:, :, None], columns[:, None, :])
-    return rows, RowArrays(own, Maps(columns, values, places), forth.T.copy(), z, weights)
+    return rows, RowArrays(own, make_maps(columns, values, algebra), forth.T.copy(), z, weights)
+
+
+def seen_by(term: LocalTerm, split: Split) -> tuple[np.ndarray, np.ndarray]:
+    """Inner coordinates of the rows of a term, (rows, few), and which of them they really see."""
+    columns, values = _maps(term, _outside(term, split), split)
+    return columns, np.any(values != 0.0, axis=1)
+
+
+def _outside(term: LocalTerm, split: Split) -> tuple[bool, ...]:
+    return tuple(bool(split.is_outer[piece.coordinates()].all()) for piece in term.pieces)
 
 
 def _gathered(piece: Any, to_outer: np.ndarray, n: int) -> Gathered:

@@ -50,9 +50,17 @@ class Split:
         leaves = [(i, self.space.leaves[i]) for i in self.outer]
         return OrderedDict((leaf.name, point[begins[i] : begins[i + 1]].reshape(leaf.real_shape)) for i, leaf in leaves)
 
-    def outer_vector(self, pieces: Any) -> Array:
-        """The same pieces as one vector."""
-        return jnp.concatenate([jnp.ravel(pieces[self.space.leaves[i].name]) for i in self.outer])
+    def outer_rows(self, pieces: Any) -> np.ndarray:
+        """Such pieces for many points, along their first axis, as rows."""
+        found = [np.asarray(pieces[self.space.leaves[i].name]) for i in self.outer]
+        return np.concatenate([piece.reshape(len(piece), -1) for piece in found], axis=1)
+
+    def outer_pieces(self, rows: np.ndarray) -> OrderedDict[str, np.ndarray]:
+        """And back."""
+        cuts = np.cumsum([self.space.sizes[i] for i in self.outer])[:-1]
+        leaves = [self.space.leaves[i] for i in self.outer]
+        parts = zip(leaves, np.split(rows, cuts, axis=1), strict=True)
+        return OrderedDict((leaf.name, part.reshape(len(rows), *leaf.real_shape)) for leaf, part in parts)
 
 
 def split(space: Space, outer: Sequence[str]) -> Split:

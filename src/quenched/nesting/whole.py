@@ -25,6 +25,7 @@ _PER_OUTER = 64  # draws for each outer coordinate, at the most unless told othe
 _CHECK = 256  # check draws of the outer fits; the whole posterior is checked by more
 _WIDER = 1.3  # how far they reach out, relative to the posterior's own
 _MOST_INNER = 1000
+_WRITTEN_OUT = 2e9  # operations, roughly, that may go into dense inverses of inner precisions
 
 
 @with_hints
@@ -127,20 +128,20 @@ def fit_nested(log_density: Any, start: Any, outer: Sequence[str] | None, asked:
     common: dict[str, Any] = {"seed": seed, "tolerance": asked.tolerance, "max_seconds": asked.max_seconds}
     common |= {"check": _CHECK, "throw": False, "progress": asked.progress}
     begin, n = chosen.outer_start(point), len(chosen.outer_places)
-    first = fit(problem.function, begin, data=problem.handed, draws=max(64, 4 * n), **common)
+    first = fit(problem.target, begin, draws=max(64, 4 * n), **common)
     if first.status in (Status.NOT_FINITE, Status.NO_ASCENT):
         return _of_outer(first, chosen)
     with jax.enable_x64(True):
         problem = _with_better_guess(problem, first, seed)
     most = max(128, _PER_OUTER * n) if asked.max_draws is None and asked.draws is None else asked.max_draws
     sizes = {"draws": asked.draws, "max_draws": most}
-    found = fit(problem.function, first, data=problem.handed, family=asked.family, **sizes, **common)
+    found = fit(problem.target, first, family=asked.family, **sizes, **common)
     return judged(model, problem, chosen, found, began, check=asked.check, called=asked.called, before=first)
 
 
 def warmed(problem: Outer, point: np.ndarray) -> Outer:
     """With the inner problem solved at the start."""
-    theta = point[problem.function.split.outer_places][None]
+    theta = point[problem.split.outer_places][None]
     return problem.with_guess(theta, problem.solved(theta).conditionals)
 
 
@@ -190,22 +191,31 @@ def posterior_of(problem: Outer, chosen: Split, outer: Fit) -> Any:
     sound = solved.error <= 1e-3
     if not sound[: len(equal)].any():
         raise ValueError("outer: no inner problem has a solution under the outer posterior.")
-    factors, good = _factors(problem.inner.algebra.to_dense(solved.conditionals.precision))
-    sound &= good
+    algebra, (mean, precision) = problem.inner.algebra, solved.conditionals
+    log_scales, tilts = algebra.factors(precision)
+    sound &= np.isfinite(log_scales).all(axis=1)
     kept = np.flatnonzero(sound)
-    given = AtDraws(z[kept], solved.conditionals.mean.T[kept], factors[kept], int(sound[: len(equal)].sum()))
+    n_equal = int(sound[: len(equal)].sum())
+    covariance = _mean_inverse(algebra, precision[:, kept[:n_equal]])
+    given = AtDraws(z[kept], mean.T[kept], log_scales[kept], tilts[kept], covariance, n_equal, algebra.layout)
     degree = best_degree(dim, len(kept))
     reach = float(np.sqrt(np.sum(z**2, axis=1).max()))
     return nested_member(member, tuple(chosen.outer_places.tolist()), given, degree, reach)
 
 
-def _factors(precisions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lower-triangular factors of the inverses, and which there are."""
-    good = np.asarray(np.isfinite(precisions).all(axis=(1, 2)))
-    safe = np.where(good[:, None, None], precisions, np.eye(precisions.shape[1]))
-    flipped = np.linalg.cholesky(safe[:, ::-1, ::-1])
-    upper = flipped[:, ::-1, ::-1]  # precision = U Uᵀ with U upper, so that its inverse is L Lᵀ with L = U⁻ᵀ lower
-    return np.swapaxes(np.linalg.inv(upper), 1, 2), good
+def _mean_inverse(algebra: Any, precision: np.ndarray) -> np.ndarray:
+    """The mean covariance of Gaussians: of all of them where they are small, else of some, with the variances of all."""
+    n = precision.shape[1]
+    few = int(np.clip(_WRITTEN_OUT / algebra.dim**3, min(16, n), n))
+    total = np.zeros((algebra.dim, algebra.dim))
+    for place in np.linspace(0, n - 1, few).astype(int):
+        total += np.linalg.inv(algebra.to_dense(precision[:, place : place + 1])[0])
+    if few == n:
+        return total / n
+    with jax.enable_x64(True):
+        inverse = jax.jit(lambda own: algebra.invert(own).covariance[algebra.diagonal])(precision)
+    scale = np.sqrt(np.mean(np.asarray(inverse), axis=1) / np.diag(total))
+    return total * np.outer(scale, scale)
 
 
 def _with_better_guess(problem: Outer, first: Fit, seed: int) -> Outer:

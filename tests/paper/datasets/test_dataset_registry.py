@@ -12,7 +12,7 @@ from quenched.paper.datasets.registry import find, registry
 NAMES = [
     *("banana", "breast-cancer", "heart", "flare-solar", "raetsch-benchmarks"),
     *("ecoli", "glass", "iris", "wine", "soybean-small", "vehicle", "balance-scale", "crabs"),
-    "yaleb",
+    *("yaleb", "mixed"),
 ]
 PINNED = re.compile(r"https://raw\.githubusercontent\.com/[\w.-]+/[\w.-]+/[0-9a-f]{40}/.+")
 
@@ -23,14 +23,14 @@ def test_names_are_those_of_the_paper_and_the_archive() -> None:
 
 def test_every_file_is_pinned_to_a_commit_and_a_sum() -> None:
     files = [file for dataset in registry().values() for file in dataset.files]
-    assert len({file.path for file in files}) == len(files) == 139
+    assert len({file.path for file in files}) == len(files) == 146
     for file in files:
         assert PINNED.fullmatch(file.address), file
         assert re.fullmatch(r"[0-9a-f]{64}", file.sha256), file
         assert file.size > 0
 
 
-@pytest.mark.parametrize(("name", "files"), [("banana", 40), ("heart", 40), ("vehicle", 9), ("iris", 1)])
+@pytest.mark.parametrize(("name", "files"), [("banana", 40), ("heart", 40), ("vehicle", 9), ("iris", 1), ("mixed", 7)])
 def test_number_of_files(name: str, files: int) -> None:
     assert len(find(name).files) == files
 
@@ -42,7 +42,7 @@ def test_what_a_user_must_know_is_there(name: str) -> None:
     assert dataset.citation
     assert dataset.description
     # An archive of several sets has no counts of its own.
-    assert (dataset.rows is None) == (name == "raetsch-benchmarks")
+    assert (dataset.rows is None) == (name in ("raetsch-benchmarks", "mixed"))
 
 
 @pytest.mark.parametrize("function", [datasets.fetch, datasets.load, lambda name: datasets.partition(name, 1), find])

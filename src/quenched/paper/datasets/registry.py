@@ -13,7 +13,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Literal
 
-Kind = Literal["classification", "partitions", "archive", "faces"]
+Kind = Literal["classification", "partitions", "archive", "faces", "tables"]
 
 
 @dataclass(frozen=True)

@@ -26,10 +26,11 @@ _OPTIMUM_DRAWS = 2**14
 
 def log_density(w, a):
     """log 2 N(w | 0, I) Φ(h(w)), Eq. (15): normalised, so the log evidence is 0 and KLD(q ‖ p) is minus the bound."""
-    return _log_density(w, a, log_ndtr)
+    return skew_log_density(w, a, log_ndtr)
 
 
-def _log_density(w, a, log_ndtr):
+def skew_log_density(w, a, log_ndtr):
+    """The same for many points, with the function of JAX or of SciPy."""
     x, y = w[..., 0], w[..., 1]
     h = a[0] * x + a[1] * y + a[2] * x * y**2 + a[3] * x**2 * y + a[4] * x**3 + a[5] * y**3
     return -np.log(np.pi) - 0.5 * (x**2 + y**2) + log_ndtr(h)
@@ -41,7 +42,7 @@ def divergence(fitted: Fit, a: Sequence[float]) -> float:
     z = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     weights = np.exp(-0.5 * np.sum(z**2, axis=1))
     points = fitted.posterior.transform(z)
-    gaps = fitted.posterior.log_density(points) - _log_density(points, a, host_log_ndtr)
+    gaps = fitted.posterior.log_density(points) - skew_log_density(points, a, host_log_ndtr)
     return float(np.sum(weights * gaps) / np.sum(weights))
 
 
@@ -49,7 +50,7 @@ def divergence_in_box(fitted: Fit, a: Sequence[float], half_width: float) -> flo
     """The same sum cut off at a box around the origin, both densities normalised on it: a grid that is too narrow."""
     side = np.linspace(-half_width, half_width, 601)
     points = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-    log_q, log_p = fitted.posterior.log_density(points), _log_density(points, a, host_log_ndtr)
+    log_q, log_p = fitted.posterior.log_density(points), skew_log_density(points, a, host_log_ndtr)
     q, p = np.exp(log_q), np.exp(log_p)
     return float(np.sum(q * (log_q - np.log(q.sum()) - log_p + np.log(p.sum()))) / q.sum())
 
@@ -164,7 +165,7 @@ def _contours(outcomes: Sequence[Outcome]):
     side = np.linspace(-3.5, 3.5, 241)
     grid = np.stack(np.meshgrid(side, side), axis=-1)
     for row, (which, a) in zip(axes, printed.SKEW_VECTORS.items(), strict=True):
-        density = np.exp(_log_density(grid, a, host_log_ndtr))
+        density = np.exp(skew_log_density(grid, a, host_log_ndtr))
         for panel, method, label in zip(row, ("default", "laplace"), ("frozen draws", "Laplace"), strict=True):
             panel.contourf(side, side, density, levels=12, cmap="Blues")
             for result in results(outcomes, which=which, method=method):

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from quenched.paper.experiments.bivariate_densities import bivariate
 from quenched.paper.experiments.experiment import Experiment
 from quenched.paper.experiments.face_denoising import faces
+from quenched.paper.experiments.improved import improved
 from quenched.paper.experiments.linear_regression import linear
 from quenched.paper.experiments.logistic_regression import logistic
 from quenched.paper.experiments.multiclass_classification import multiclass
@@ -32,7 +33,9 @@ class Reproduction(NamedTuple):
     failed: tuple[Outcome, ...]
 
 
-EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (bivariate, linear, logistic, multiclass, faces, groundmotion)}
+EXPERIMENTS: dict[str, Experiment] = {
+    e.name: e for e in (bivariate, linear, logistic, multiclass, faces, groundmotion, improved)
+}
 
 
 def reproduce(

@@ -1,0 +1,176 @@
+"""Approximations of one posterior, each measured against its truth."""
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from scipy.special import log_ndtr
+
+from quenched.baselines import expectation_propagation, laplace, nested_laplace
+from quenched.fitting import fit
+from quenched.nesting import nested
+from quenched.paper.experiments.bivariate_densities import skew_log_density
+from quenched.paper.experiments.improved_problems import Posed
+from quenched.paper.rivals import hamiltonian
+from quenched.result import Fit, FitError
+from quenched.transforms import real_names
+
+_SAMPLES = 20_000
+_BINS = 50
+_GRID = 1201  # points to each side of a plane, for the truth of two parameters
+
+_plain: dict[str, Any] = {"throw": False, "progress": False}
+METHODS: dict[str, tuple[str, Callable[[Posed], Fit | None]]] = {
+    "laplace": ("Laplace", lambda posed: laplace(posed.target, posed.start, **_plain)),
+    "nested_laplace": (
+        "nested Laplace",
+        lambda posed: nested_laplace(posed.target, posed.start, posed.outer, **_plain) if posed.outer else None,
+    ),
+    "propagation": (
+        "expectation propagation",
+        # From the best Gaussian: parallel updates of sites that see a scale as well do not settle from afar.
+        lambda posed: expectation_propagation(
+            posed.target, fit(posed.target, posed.start, family="full", **_plain).mean, **_plain
+        ),
+    ),
+    "full": ("frozen draws, full", lambda posed: fit(posed.target, posed.start, family="full", **_plain)),
+    "warped": ("frozen draws, warped", lambda posed: fit(posed.target, posed.start, family="warped", **_plain)),
+    "nested": (
+        "nested frozen draws",
+        lambda posed: nested(posed.target, posed.start, posed.outer, **_plain) if posed.outer else None,
+    ),
+}
+
+
+class Truth(NamedTuple):
+    """Samples on the real line, the log evidence with its error, and how good the chains are."""
+
+    samples: np.ndarray  # (draws, dim)
+    evidence: float
+    evidence_error: float
+    rhat: float
+    effective: float
+    seconds: float
+
+
+def compared(posed: Posed, chains: int, draws: int) -> dict[str, Any]:
+    """All methods on one posterior."""
+    fits, failed = {}, {}
+    for key, (_, method) in METHODS.items():
+        try:
+            found = method(posed)
+        except (ValueError, FitError, np.linalg.LinAlgError) as error:
+            failed[key] = str(error).strip().splitlines()[0]
+            continue
+        if found is not None:
+            fits[key] = found
+    for key in [key for key, found in fits.items() if not np.isfinite(found.check_bound) or not found.converged]:
+        failed[key] = fits.pop(key).message
+    guide = fits.get("nested", fits.get("warped"))
+    if guide is None:
+        raise RuntimeError(f"no posterior to sample in the coordinates of: {failed}")
+    truth = _truth(posed, guide, chains, draws)
+    names = real_names(guide.space)
+    outer = np.array([name.partition("[")[0] in (posed.outer or ()) for name in names])
+    samples = {key: found.posterior.sample(_SAMPLES, 1) for key, found in fits.items()}
+    measured = {key: _measured(found, samples[key], truth, outer) for key, found in fits.items()}
+    return {
+        "methods": measured,
+        "failed": failed,
+        "n_parameters": len(names),
+        "truth": {
+            "evidence": truth.evidence,
+            "evidence_error": truth.evidence_error,
+            "rhat": truth.rhat,
+            "effective": truth.effective,
+            "seconds": truth.seconds,
+            "mean": truth.samples.mean(axis=0)[outer].tolist(),
+            "sd": truth.samples.std(axis=0)[outer].tolist(),
+        },
+        "outer": [name for name, is_outer in zip(names, outer, strict=True) if is_outer],
+        "marginals": _marginals(samples, truth, names, outer),
+    }
+
+
+def _truth(posed: Posed, guide: Fit, chains: int, draws: int) -> Truth:
+    began = time.perf_counter()
+    if posed.exact is not None:
+        return Truth(_by_grid(posed.exact), 0.0, 0.0, 1.0, float(_SAMPLES), time.perf_counter() - began)
+    with jax.enable_x64(True):
+        found = hamiltonian(guide, chains=chains, draws=draws, seed=1)
+    samples = found.samples.reshape(-1, found.samples.shape[-1])
+    return Truth(
+        samples, found.evidence, found.evidence_error, found.rhat, found.effective, time.perf_counter() - began
+    )
+
+
+def _by_grid(vector: tuple[float, ...]) -> np.ndarray:
+    """Samples of a skew density, which is normalised, from its values on a grid."""
+    side = np.linspace(-7.0, 7.0, _GRID)
+    points = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    weights = np.exp(skew_log_density(points, vector, log_ndtr))
+    random = np.random.default_rng(15)
+    chosen = points[random.choice(len(points), _SAMPLES, p=weights / weights.sum())]
+    return chosen + (side[1] - side[0]) * (random.uniform(size=chosen.shape) - 0.5)
+
+
+def _measured(found: Fit, samples: np.ndarray, truth: Truth, outer: np.ndarray) -> dict[str, Any]:
+    """Errors of one method: of means in true sds, of sds as logarithms of ratios, and of whole marginals."""
+    mean, sd = truth.samples.mean(axis=0), truth.samples.std(axis=0)
+    shift, ratio = (samples.mean(axis=0) - mean) / sd, samples.std(axis=0) / sd
+    apart = np.array([distance(a, b) for a, b in zip(samples.T, truth.samples.T, strict=True)])
+    own = found.settings.get("log_evidence", found.check_bound)
+    answer: dict[str, Any] = {
+        "mean_error": float(np.sqrt(np.mean(shift**2))),
+        "worst_mean_error": float(np.abs(shift).max()),
+        "sd_error": float(np.sqrt(np.mean(np.log(ratio) ** 2))),
+        "worst_sd_error": float(np.abs(np.log(ratio)).max()),
+        "marginal_distance": float(apart.mean()),
+        "worst_marginal_distance": float(apart.max()),
+        "evidence_error": float(own - truth.evidence),
+        "khat": float(found.khat),
+        "evaluations": int(found.n_evaluations),
+        "seconds": float(found.seconds),
+        "status": str(found.status),
+    }
+    if outer.any():
+        answer |= {
+            "outer_mean_error": float(np.abs(shift[outer]).max()),
+            "outer_sd_ratio": float(ratio[outer][np.argmax(np.abs(np.log(ratio[outer])))]),
+            "outer_distance": float(apart[outer].max()),
+            "inner_sd_ratio": float(np.exp(np.mean(np.log(ratio[~outer])))),
+        }
+    return answer
+
+
+def distance(samples: np.ndarray, others: np.ndarray) -> float:
+    """The largest difference of two distribution functions (Kolmogorov), from samples."""
+    everything = np.sort(np.concatenate([samples, others]))
+    shares = [np.searchsorted(np.sort(part), everything, side="right") / len(part) for part in (samples, others)]
+    return float(np.abs(shares[0] - shares[1]).max())
+
+
+def _marginals(
+    samples: dict[str, np.ndarray], truth: Truth, names: list[str], outer: np.ndarray, most: int = 2
+) -> list[dict[str, Any]]:
+    """Histograms of the parameters in which the methods differ most; an outer one first, where there is one."""
+    apart = np.array(
+        [max(distance(part[:2000, j], truth.samples[::8, j]) for part in samples.values()) for j in range(len(names))]
+    )
+    order = list(np.argsort(-apart))
+    if outer.any():
+        order = sorted(order, key=lambda place: (not outer[place], -apart[place]))
+        order = [order[0], *sorted(order[1:], key=lambda place: -apart[place])]
+    found = []
+    for place in order[:most]:
+        low, high = np.quantile(truth.samples[:, place], [0.0005, 0.9995])
+        edges = np.linspace(low - 0.15 * (high - low), high + 0.15 * (high - low), _BINS + 1)
+        heights = lambda values, edges=edges: np.round(
+            np.histogram(values, edges)[0] / len(values) / (edges[1] - edges[0]), 6
+        ).tolist()
+        curves = {"truth": heights(truth.samples[:, place])}
+        curves |= {key: heights(part[:, place]) for key, part in samples.items()}
+        found.append({"name": names[place], "edges": np.round(edges, 6).tolist(), "curves": curves})
+    return found
