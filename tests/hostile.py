@@ -596,7 +596,8 @@ def _kind(entry: Entry, argument: str, error: Exception) -> str:
         return "ours" if "quenched[" in words else "foreign"
     if isinstance(error, ZeroDivisionError) and words == "of the user":
         return "theirs"
-    if frames[-1].name in _CALLING:
+    own = [frame.name for frame in frames if _OURS in frame.filename]
+    if own and own[-1] in _CALLING:
         return "theirs"
     if isinstance(error, OSError):
         return "ours" if argument in ("path", "folder", "checkpoint") else "foreign"

@@ -227,8 +227,8 @@ def _report(machines: Machines, lanes: Carried, context: Any) -> Any:
     return jax.vmap(lambda state: machines.report(state, context))(lanes.state)
 
 
-shared_by_functions(_begin.clear_cache)
-shared_by_functions(_report.clear_cache)
+shared_by_functions(_begin.clear_cache)  # pyright: ignore
+shared_by_functions(_report.clear_cache)  # pyright: ignore
 
 
 @partial(jax.jit, donate_argnums=2)
