@@ -4,6 +4,7 @@ An entry is called with good values for all of its arguments but one. What it mu
 entry that asks for something else fails `entries`, so that a new one cannot be forgotten.
 """
 
+import contextlib
 import datetime
 import decimal
 import fractions
@@ -253,7 +254,8 @@ class Entry(NamedTuple):
         if argument is not None:
             given[argument] = value
         many_values = given.pop("*terms", None)
-        return self.call(*(many_values if isinstance(many_values, (list, tuple)) else ()), **given)
+        with contextlib.chdir(folder()):  # a text may be taken for a path
+            return self.call(*(many_values if isinstance(many_values, (list, tuple)) else ()), **given)
 
 
 def entries() -> list[Entry]:
