@@ -2,6 +2,8 @@
 # make test    run the tests
 # make test-long      the tests that take minutes: large problems, processes that are killed
 # make test-external  the tests that need other people's packages: NumPyro, PyMC, Stan, PyTorch, ...
+# make soak MINUTES=5 random problems through random options, with laws checked; counts are printed
+# make compat         the core tests with the oldest versions that pyproject.toml allows, in .venv-oldest
 # make dist-check     wheel and sdist are built, and install into an empty environment
 # make bench   the leaderboard: us and our peers on a few problems; make bench-full: all of them, ten seeds, a night
 # make docs    build the documentation into site/; make docs-serve shows it
@@ -15,7 +17,7 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 
-.PHONY: docs docs-serve demo test test-long test-external bench bench-full dist-check static check clean
+.PHONY: docs docs-serve demo test test-long test-external soak compat audit bench bench-full dist-check static check clean
 
 demo: $(VENV)/installed-plots
 	$(BIN)/quenched fit examples/eight_schools.py --out out
@@ -37,6 +39,18 @@ bench: $(BENCH_VENV)/installed
 
 bench-full: $(BENCH_VENV)/installed
 	$(BENCH_VENV)/bin/python -m benchmarks.leaderboard --full $(BENCH)
+
+MINUTES ?= 5
+SOAK_SEED ?= 0
+soak: $(VENV)/installed-test
+	$(BIN)/python benchmarks/soak.py --minutes $(MINUTES) --seed $(SOAK_SEED)
+
+# A dependency's deprecation warning is an error there, as it is everywhere.
+compat:
+	PYTHON=$(PYTHON) .ci/compat
+
+audit: $(VENV)/installed-test
+	PYTHON=$(PYTHON) .ci/audit
 
 docs: $(VENV)/installed-docs
 	$(BIN)/mkdocs build

@@ -4,6 +4,7 @@ An entry is called with good values for all of its arguments but one. What it mu
 entry that asks for something else fails `entries`, so that a new one cannot be forgotten.
 """
 
+import contextlib
 import datetime
 import decimal
 import fractions
@@ -263,7 +264,8 @@ class Entry(NamedTuple):
         if argument is not None:
             given[argument] = value
         many_values = given.pop("*terms", None)
-        return self.call(*(many_values if isinstance(many_values, (list, tuple)) else ()), **given)
+        with contextlib.chdir(folder()):  # a text may be taken for a path
+            return self.call(*(many_values if isinstance(many_values, (list, tuple)) else ()), **given)
 
 
 def entries() -> list[Entry]:
@@ -606,7 +608,8 @@ def _kind(entry: Entry, argument: str, error: Exception) -> str:
         return "ours" if "quenched[" in words else "foreign"
     if isinstance(error, ZeroDivisionError) and words == "of the user":
         return "theirs"
-    if frames[-1].name in _CALLING:
+    own = [frame.name for frame in frames if _OURS in frame.filename]
+    if own and own[-1] in _CALLING:
         return "theirs"
     if isinstance(error, OSError):
         return "ours" if argument in ("path", "folder", "checkpoint") else "foreign"

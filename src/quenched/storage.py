@@ -206,7 +206,7 @@ def _read_many(text: dict[str, Any], arrays: dict[str, np.ndarray], space: Space
         hyper=_read_arrays(text["hyper"], arrays),
         seconds=text["seconds"],
         status=np.array([Status(status) for status in text["status"]], object),
-        message=tuple(text["message"]),
+        message=tuple(map(harmless, text["message"])),
         settings=text["settings"],
         optima={int(index): _read_optima(optima) for index, optima in text["optima"].items()},
         log_ratios=_read_ratios(arrays),
@@ -220,12 +220,12 @@ def _read_one(text: dict[str, Any], arrays: dict[str, np.ndarray], space: Space)
         space=space,
         hyper=_read_arrays(text["hyper"], arrays),
         status=Status(text["status"]),
-        message=text["message"],
+        message=harmless(text["message"]),
         history=History(Round(*entry) for entry in text["history"]),
         optima=_read_optima(text["optima"]),
         settings=text["settings"],
         log_ratios=arrays["log_ratios"],
-        remarks=tuple(text["remarks"]),
+        remarks=tuple(map(harmless, text["remarks"])),
         **text["numbers"],
     )
 
@@ -255,7 +255,7 @@ def _write_leaf(leaf: Leaf) -> dict[str, Any]:
 
 
 def _read_leaf(text: dict[str, Any]) -> Leaf:
-    return Leaf(text["name"], tuple(text["shape"]), read_transform(text["transform"]))
+    return Leaf(harmless(text["name"]), tuple(text["shape"]), read_transform(text["transform"]))
 
 
 def _write_arrays(tree: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:

@@ -5,6 +5,7 @@ from quenched.execute.deadline import GRACE, Expired, until
 from quenched.execute.effort import Effort, Program, effort
 from quenched.execute.execution import SMALL_CHUNK, Elsewhere, Execution, Here, Work
 from quenched.execute.executor import Evaluation, Executor
+from quenched.execute.forks import insist_not_forked
 from quenched.execute.host import Host, HostFunction
 from quenched.execute.interrupts import interrupts_at_once, interrupts_held, obey_interrupts
 from quenched.execute.kept import keep_programs
@@ -46,6 +47,7 @@ __all__ = [
     "compiled",
     "effort",
     "in_small_calls",
+    "insist_not_forked",
     "interrupts_at_once",
     "interrupts_held",
     "keep_programs",

@@ -21,6 +21,7 @@ _BYTES_OF_NEW = 8e6  # that these hold; programs hold them several times
 _RETURNING = 64
 _REMEMBERED = 4096
 _MOST_MAPS = 30_000  # pieces of address space
+_LOOKED_AT = 16  # calls between two looks at them
 _MAPS = Path("/proc/self/maps")
 
 Made = TypeVar("Made")
@@ -68,7 +69,7 @@ class Living(Generic[Made]):
         self._returning: OrderedDict[Hashable, Made] = OrderedDict()
         self._gone: OrderedDict[int, None] = OrderedDict()
         self._unkept, self._bytes_unkept = 0, 0
-        self._lock = RLock()
+        self._lock, self._calls = RLock(), 0
 
     def __call__(self, key: Hashable) -> Made:
         """What is made of it, or was."""
@@ -76,6 +77,9 @@ class Living(Generic[Made]):
             return self._found(key)
 
     def _found(self, key: Hashable) -> Made:
+        self._calls += 1
+        if not self._calls % _LOOKED_AT and _count_maps() > _MOST_MAPS:
+            self.cache_clear()  # one function may be compiled for ever new shapes
         if key in self._new:
             self._returning[key] = self._new.pop(key)[0]
         if key in self._returning:

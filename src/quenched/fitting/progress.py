@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Self
 
-from quenched.execute import GRACE, interrupts_held, until
+from quenched.execute import GRACE, insist_not_forked, interrupts_held, until
 from quenched.fitting.display import display_for
 from quenched.numbers import yes_or_no
 from quenched.outcome import Status
@@ -26,6 +26,7 @@ class Watcher(AbstractContextManager):
         self.limit = until(self.ends)
 
     def __enter__(self) -> Self:
+        insist_not_forked()
         self.held.__enter__()
         self.limit.__enter__()
         self.display.start()

@@ -1,0 +1,116 @@
+"""Files that someone has made up: valid archives, with something in them that cannot be."""
+
+import copy
+import json
+import os
+
+import numpy as np
+import pytest
+
+import problems
+import quenched as qd
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    path = problems.fitted("poisson").save(tmp_path_factory.mktemp("saved") / "fit.npz")
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    return json.loads(str(arrays.pop("fit.json"))), arrays
+
+
+def changed(text, *path_and_value):
+    text, (*path, last, value) = copy.deepcopy(text), path_and_value
+    inner = text
+    for key in path:
+        inner = inner[key]
+    inner[last] = value
+    return text
+
+
+TEXTS = {
+    "no settings": ("settings", {}),
+    "settings of another type": ("settings", []),
+    "draws of no kind": ("settings", "draws", "../../etc"),
+    "a seed that is none": ("settings", "seed", "0"),
+    "groups": ("settings", "groups", [["a"]]),
+    "a tolerance": ("settings", "tolerance", None),
+    "a bound that is text": ("numbers", "bound", "1.0"),
+    "a count that is none": ("numbers", "n_draws", -3),
+    "a count that is no number": ("numbers", "n_draws", True),
+    "a message": ("message", 3),
+    "remarks": ("remarks", "text"),
+    "a status": ("status", "excellent"),
+    "rounds": ("history", [[1, 2]]),
+    "optima": ("optima", [["a", [1.0], 2]]),
+    "leaves": ("leaves", 0, "shape", [-1]),
+    "leaves of text": ("leaves", 0, "shape", ["2"]),
+    "huge leaves": ("leaves", 0, "shape", [10**12, 10**12]),
+    "no leaves": ("leaves", []),
+    "a transform": ("leaves", 0, "transform", {"kind": "eval"}),
+    "a tree": ("structure", {"object": 1}),
+    "a tree without end": ("structure", {"list": [{"leaf": 0}] * 3}),
+    "a class": ("structure", {"named": "os:system", "fields": [["__class__", {"leaf": 0}]]}),
+    "hyper": ("hyper", {"leaf": "nowhere.0"}),
+    "a posterior": ("posterior", "kind", "Exploit"),
+    "fields": ("posterior", "fields", {}),
+    "a format that is no number": ("format", "five"),
+    "a format that is a list": ("format", []),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_that_cannot_be(name, content, tmp_path):
+    text, arrays = content
+    path = tmp_path / "fit.npz"
+    np.savez(path, **{"fit.json": np.array(json.dumps(changed(text, *TEXTS[name])))}, **arrays)
+    with pytest.raises(ValueError, match=r"fit.npz': (is not a saved fit, or is damaged|has format)"):
+        qd.load(path)
+
+
+ARRAYS = {
+    "a mean that is not finite": lambda array: np.full_like(array, np.nan),
+    "a mean that is complex": lambda array: array + 1j,
+    "a mean of text": lambda array: array.astype(str),
+    "a mean of another length": lambda array: np.append(array, 0.0),
+    "a mean with another axis": lambda array: array[None],
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_that_cannot_be(name, content, tmp_path):
+    text, arrays = content
+    path = tmp_path / "fit.npz"
+    wrong = {**arrays, "posterior.0": ARRAYS[name](arrays["posterior.0"])}
+    np.savez(path, **{"fit.json": np.array(json.dumps(text))}, **wrong)
+    with pytest.raises(ValueError, match=r"is not a saved fit, or is damaged"):
+        qd.load(path)
+
+
+def test_an_archive_that_would_fill_the_memory(content, tmp_path):
+    text, arrays = content
+    path = tmp_path / "fit.npz"
+    np.savez_compressed(path, **{"fit.json": np.array(json.dumps(text))}, **arrays, more=np.zeros(10**6))
+    with pytest.raises(ValueError, match="its entries are compressed"):
+        qd.load(path)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="it is a folder, a pipe or a device"):
+        qd.load(tmp_path / "pipe")
+
+
+def test_what_a_file_says_cannot_move_the_cursor(content, tmp_path):
+    text, arrays = content
+    path = tmp_path / "fit.npz"
+    told = changed(text, "posterior", "kind", "\x1b[2Jgone")
+    np.savez(path, **{"fit.json": np.array(json.dumps(told))}, **arrays)
+    with pytest.raises(ValueError, match="damaged") as raised:
+        qd.load(path)
+    assert "\x1b" not in str(raised.value)
+    told = changed(
+        changed(changed(text, "message", "\x1b[31m"), "remarks", ["\x1b]0;"]), "leaves", 0, "name", "\x1b[2J"
+    )
+    np.savez(path, **{"fit.json": np.array(json.dumps(told))}, **arrays)
+    assert "\x1b" not in str(qd.load(path))

@@ -1,0 +1,150 @@
+"""Limits are kept, whatever a fit is doing: by a clock that the function itself moves, so that nothing here is timed."""
+
+import gc
+import os
+import weakref
+from collections import namedtuple
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import quenched as qd
+from quenched import problem
+from quenched.execute import deadline, forks
+from quenched.execute.living import Living
+from quenched.fitting import progress, threads
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr(progress, "time", made)
+    monkeypatch.setattr(deadline, "time", made)
+    return made
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"starts": 20}, {"check": 1000}, {"family": "diagonal"}, {"method": qd.Alternating()}, {"seconds": 60.0}],
+    ids=str,
+)
+def test_time_is_up_within_one_call_and_a_second(options, clock):
+    calls, limit = [], options.get("seconds", 5.0)
+
+    def function(w):
+        calls.append(clock.now)
+        clock.now += 0.1
+        return -float(np.sum(np.cosh(w))), -np.sinh(w)
+
+    asked = {name: value for name, value in options.items() if name != "seconds"}
+    fit = qd.fit(qd.from_value_and_grad(function), np.zeros(2), max_seconds=limit, progress=False, **asked)
+    assert clock.now <= limit + 1.0 + 1e-9
+    assert fit.status in ("max_seconds", "converged")
+    assert limit < 60.0 or np.isfinite([fit.bound, fit.check_bound]).all()
+
+
+def test_nothing_known_is_said(clock):
+    def function(w):
+        clock.now += 10.0
+        return -float(w @ w), -2.0 * w
+
+    fit = qd.fit(qd.from_value_and_grad(function), np.zeros(2), max_seconds=1.0, progress=False)
+    assert fit.status == "max_seconds"
+    assert "not known anywhere by then" in fit.message
+
+
+# Memory.
+
+
+def test_functions_that_come_back_are_kept_and_others_let_go():
+    made = []
+    living = Living(lambda key: made.append(key) or object(), lambda key: 1)
+    first = living("first")
+    assert living("first") is first
+    for number in range(100):
+        living(number)
+    assert living("first") is first
+    assert living.cache_info().currsize < 10
+    before = len(made)
+    living(3)  # it was let go, and is known
+    for number in range(100, 150):
+        living(number)
+    living(3)
+    assert made[before:].count(3) == 1
+
+
+def test_functions_that_hold_much_are_let_go_at_once():
+    living = Living(lambda key: object(), lambda key: 5_000_000)
+    for number in range(10):
+        living(number)
+        assert living.cache_info().currsize == 1
+
+
+def fit_a_closure() -> weakref.ref:
+    data = np.full(1000, 2.0)
+    log_density = lambda w: -0.5 * jnp.sum((w - data[:2]) ** 2) - jnp.sum(jnp.cosh(w))
+    qd.fit(log_density, np.zeros(2), draws=8, check=64, progress=False)
+    return weakref.ref(data)
+
+
+def test_a_closure_is_freed_with_its_data():
+    gone = fit_a_closure()
+    problem._programs.cache_clear()
+    gc.collect()
+    assert gone() is None
+
+
+# Processes and threads.
+
+
+def test_a_process_that_was_forked_after_a_fit_says_so_at_once(monkeypatch):
+    monkeypatch.setattr(forks, "_first", os.getpid() + 1)
+    with pytest.raises(ValueError, match=r"fork: this process was forked after a fit.*spawn"):
+        qd.fit(lambda w: -(w**2), 0.0, progress=False)
+
+
+def test_blas_is_as_before_whoever_leaves_last(monkeypatch):
+    settings = []
+
+    class Controller:
+        def limit(self, **options):
+            settings.append("one")
+            return self
+
+        def restore_original_limits(self):
+            settings.append("before")
+
+    monkeypatch.setattr(threads, "_controller", Controller)
+    first, second = threads.quiet_blas(False), threads.quiet_blas(False)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert settings == ["one"]
+    second.__exit__(None, None, None)
+    assert settings == ["one", "before"]
+
+
+Pair = namedtuple("Pair", "slope level")
+
+
+@pytest.mark.parametrize(
+    "start",
+    [Pair(0.0, np.zeros(2)), {("a", 1): 0.0, ("b", 2): 1.0}, {1: 0.0, 2: np.zeros(2)}, {b"k": 0.0}, {np.int64(3): 0.0}],
+    ids=["named tuple", "tuples", "numbers", "bytes", "numpy numbers"],
+)
+def test_containers_come_back_as_they_were(start, tmp_path):
+    import jax
+
+    fit = qd.fit(lambda p: -0.5 * sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(p)), start, draws=8, progress=False)
+    loaded = qd.load(fit.save(tmp_path / "fit.npz"))
+    assert type(loaded.mean) is type(start)
+    assert jax.tree.structure(loaded.mean) == jax.tree.structure(fit.mean)
