@@ -1,6 +1,7 @@
 """How a target's function is evaluated at the draws."""
 
 from quenched.execute.blocks import InBlocks
+from quenched.execute.devices import exchanged, shared_by_devices
 from quenched.execute.effort import Effort, Program, effort
 from quenched.execute.execution import SMALL_CHUNK, Elsewhere, Execution, Here, Work
 from quenched.execute.executor import Evaluation, Executor
@@ -39,6 +40,7 @@ __all__ = [
     "agreed",
     "compiled",
     "effort",
+    "exchanged",
     "in_small_calls",
     "interrupts_at_once",
     "interrupts_held",
@@ -46,6 +48,7 @@ __all__ = [
     "obey_interrupts",
     "pickled",
     "read_mesh",
+    "shared_by_devices",
     "trace",
     "writes",
 ]

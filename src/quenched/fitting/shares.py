@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.execute import Pool
+from quenched.execute import Pool, exchanged, shared_by_devices, writes
 from quenched.fitting.options import read_submit
 from quenched.fitting.rounds import Run
 from quenched.results import Fits, Origins
@@ -52,22 +52,26 @@ class Share:
         return f"in share {place} of {n}, of {len(jax.tree.leaves(own[0])[0])} problems"
 
 
-def share_out(share: Share, rows: Any, run: Run, executor: Any, checkpoint: str | Path | None) -> Fits:
-    """All fits of a run, share by share."""
+def share_out(
+    share: Share, rows: Any, run: Run, executor: Any, checkpoint: str | Path | None, mesh: Any = None
+) -> Fits:
+    """All fits of a run, share by share: on an executor, on the devices of a mesh, or here."""
     n, watch = run.batch.n, run.watch
     size = min(_MOST, max(_FEWEST, -(-n // _SHARES)))
     cuts = [(first, min(first + size, n)) for first in range(0, n, size)]
     ends = None if watch.max_seconds is None else time.time() + watch.max_seconds - watch.seconds
     parts = [_part(share, rows, first, stop, ends) for first, stop in cuts]
-    found = _Found(checkpoint, run, share, parts, cuts)
+    found = _Found(checkpoint, run, share, parts, cuts, mesh)
     left = [place for place in range(len(parts)) if place not in found.fits]
 
     def arrived(place: int, fits: Fits) -> None:
         found.keep(left[place], fits)
         watch.say(f"{sum(map(len, found.fits.values()))} of {n} fits")
 
-    if executor is None:
-        calls = None
+    calls = None
+    if mesh is not None:
+        shared_by_devices(share, [parts[place] for place in left], mesh, arrived)
+    elif executor is None:
         for place in range(len(left)):
             arrived(place, share(parts[left[place]]))
     else:
@@ -75,7 +79,8 @@ def share_out(share: Share, rows: Any, run: Run, executor: Any, checkpoint: str 
         calls(share, [parts[place] for place in left], None)
     fits = Fits.joined([found.fits[place] for place in range(len(parts))])
     problem = run.batch.problem
-    settings = fits.settings | ({"workers": calls.workers, "lost": calls.lost} if calls is not None else {})
+    settings = fits.settings | ({} if mesh is None else {"mesh": dict(mesh.shape), "processes": jax.process_count()})
+    settings |= {"workers": calls.workers, "lost": calls.lost} if calls is not None else {}
     origin = Origins(run.batch, problem.read_hyper(fits.hyper, n), run.settings.draws)
     return replace(fits, seconds=watch.seconds, settings=settings, origin=origin, space=problem.space)
 
@@ -88,7 +93,8 @@ def _part(share: Share, rows: Any, first: int, stop: int, ends: float | None) ->
 class _Found:
     """Shares that have been fitted, and the files they are in."""
 
-    def __init__(self, checkpoint: Any, run: Run, share: Share, parts: list, cuts: list[tuple[int, int]]):
+    def __init__(self, checkpoint: Any, run: Run, share: Share, parts: list, cuts: list[tuple[int, int]], mesh: Any):
+        self.writes = writes(mesh)
         self.fits: dict[int, Fits] = {}
         self.paths: list[Path] = []
         if checkpoint is None:
@@ -99,10 +105,11 @@ class _Found:
             for leaf in jax.tree.leaves((part[:2], share.start)):
                 digest.update(np.ascontiguousarray(leaf).tobytes())
             self.paths.append(Path(checkpoint) / f"fits-{first:08d}-{stop:08d}-{digest.hexdigest()}.npz")
-        self.fits = {place: load(path) for place, path in enumerate(self.paths) if path.exists()}
+        own = {place: load(path) for place, path in enumerate(self.paths) if path.exists()}
+        self.fits = own if mesh is None else exchanged(own if self.writes else {})
 
     def keep(self, place: int, fits: Fits) -> None:
         """Save what has come; shares whose time was up are fitted again another time."""
         self.fits[place] = fits
-        if self.paths and not np.isin(fits.status, ("max_seconds", "interrupted")).any():
+        if self.paths and self.writes and not np.isin(fits.status, ("max_seconds", "interrupted")).any():
             save(fits, self.paths[place])
