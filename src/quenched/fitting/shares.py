@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.execute import Pool, exchanged, shared_by_devices, writes
+from quenched.execute import Pool
 from quenched.fitting.options import read_submit
 from quenched.fitting.rounds import Run
 from quenched.results import Fits, Origins
@@ -56,12 +56,16 @@ def share_out(
     share: Share, rows: Any, run: Run, executor: Any, checkpoint: str | Path | None, mesh: Any = None
 ) -> Fits:
     """All fits of a run, share by share: on an executor, on the devices of a mesh, or here."""
+    from quenched.execute import exchanged, shared_by_devices, writes
+
     n, watch = run.batch.n, run.watch
     size = min(_MOST, max(_FEWEST, -(-n // _SHARES)))
     cuts = [(first, min(first + size, n)) for first in range(0, n, size)]
     ends = None if watch.max_seconds is None else time.time() + watch.max_seconds - watch.seconds
     parts = [_part(share, rows, first, stop, ends) for first, stop in cuts]
-    found = _Found(checkpoint, run, share, parts, cuts, mesh)
+    found = _Found(checkpoint, run, share, parts, cuts)
+    if mesh is not None:  # what the first process has is known to all, and it alone saves
+        found.fits, found.paths = exchanged(found.fits if writes(mesh) else {}), found.paths if writes(mesh) else []
     left = [place for place in range(len(parts)) if place not in found.fits]
 
     def arrived(place: int, fits: Fits) -> None:
@@ -93,8 +97,7 @@ def _part(share: Share, rows: Any, first: int, stop: int, ends: float | None) ->
 class _Found:
     """Shares that have been fitted, and the files they are in."""
 
-    def __init__(self, checkpoint: Any, run: Run, share: Share, parts: list, cuts: list[tuple[int, int]], mesh: Any):
-        self.writes = writes(mesh)
+    def __init__(self, checkpoint: Any, run: Run, share: Share, parts: list, cuts: list[tuple[int, int]]):
         self.fits: dict[int, Fits] = {}
         self.paths: list[Path] = []
         if checkpoint is None:
@@ -105,11 +108,10 @@ class _Found:
             for leaf in jax.tree.leaves((part[:2], share.start)):
                 digest.update(np.ascontiguousarray(leaf).tobytes())
             self.paths.append(Path(checkpoint) / f"fits-{first:08d}-{stop:08d}-{digest.hexdigest()}.npz")
-        own = {place: load(path) for place, path in enumerate(self.paths) if path.exists()}
-        self.fits = own if mesh is None else exchanged(own if self.writes else {})
+        self.fits = {place: load(path) for place, path in enumerate(self.paths) if path.exists()}
 
     def keep(self, place: int, fits: Fits) -> None:
         """Save what has come; shares whose time was up are fitted again another time."""
         self.fits[place] = fits
-        if self.paths and self.writes and not np.isin(fits.status, ("max_seconds", "interrupted")).any():
+        if self.paths and not np.isin(fits.status, ("max_seconds", "interrupted")).any():
             save(fits, self.paths[place])
