@@ -1,7 +1,6 @@
 """How a target's function is evaluated at the draws."""
 
 from quenched.execute.blocks import InBlocks
-from quenched.execute.devices import exchanged, shared_by_devices
 from quenched.execute.effort import Effort, Program, effort
 from quenched.execute.execution import SMALL_CHUNK, Elsewhere, Execution, Here, Work
 from quenched.execute.executor import Evaluation, Executor
@@ -10,6 +9,7 @@ from quenched.execute.interrupts import interrupts_at_once, interrupts_held, obe
 from quenched.execute.kept import keep_programs
 from quenched.execute.lapack import compiled, in_small_calls
 from quenched.execute.lost import LostProcess
+from quenched.execute.mesh_devices import exchanged, on_devices
 from quenched.execute.pool import CallFailed, Pool, pickled
 from quenched.execute.sharded import Sharded, agreed, read_mesh, writes
 from quenched.execute.traced import Programs, Traceable, Traced, trace
@@ -46,9 +46,9 @@ __all__ = [
     "interrupts_held",
     "keep_programs",
     "obey_interrupts",
+    "on_devices",
     "pickled",
     "read_mesh",
-    "shared_by_devices",
     "trace",
     "writes",
 ]

@@ -56,7 +56,7 @@ def share_out(
     share: Share, rows: Any, run: Run, executor: Any, checkpoint: str | Path | None, mesh: Any = None
 ) -> Fits:
     """All fits of a run, share by share: on an executor, on the devices of a mesh, or here."""
-    from quenched.execute import exchanged, shared_by_devices, writes
+    from quenched.execute import exchanged, on_devices, writes
 
     n, watch = run.batch.n, run.watch
     size = min(_MOST, max(_FEWEST, -(-n // _SHARES)))
@@ -74,7 +74,7 @@ def share_out(
 
     calls = None
     if mesh is not None:
-        shared_by_devices(share, [parts[place] for place in left], mesh, arrived)
+        on_devices(share, [parts[place] for place in left], mesh, arrived)
     elif executor is None:
         for place in range(len(left)):
             arrived(place, share(parts[left[place]]))

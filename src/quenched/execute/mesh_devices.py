@@ -41,7 +41,7 @@ class OnDevices(ThreadPoolExecutor):
         return super().submit(on_own_device)
 
 
-def shared_by_devices(call: Any, many: Sequence[Any], mesh: Mesh, arrived: Callable[[int, Any], None]) -> None:
+def on_devices(call: Any, many: Sequence[Any], mesh: Mesh, arrived: Callable[[int, Any], None]) -> None:
     """The answers of all calls, on every process, as they come.
 
     Several processes go in step, some calls each, and then tell each other: so that nobody waits long for the others.
