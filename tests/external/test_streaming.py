@@ -77,4 +77,4 @@ def test_rows_stay_in_their_file(tmp_path):
     fit = qd.fit(mapped, START, method=qd.Streaming(), draws=16, check=32, progress=False)
     own = qd.fit(target(), START, family="full", draws=16, check=32, progress=False)
     assert fit.settings["rows"] == "in blocks"
-    np.testing.assert_allclose(fit.mean["w"], own.mean["w"], atol=0.02 * np.min(own.sd["w"]))
+    np.testing.assert_array_less(np.abs(fit.mean["w"] - own.mean["w"]) / own.sd["w"], 0.05)
