@@ -58,6 +58,18 @@ def fitted(mesh, start=None, **options):
     return qd.fit(log_density, start, data=DATA, mesh=mesh, tolerance=1e-5, progress=False, **options)
 
 
+def of_one(parameters, data):
+    return -0.5 * jnp.sum(parameters["w"] ** 2) + jnp.sum(jax.nn.log_sigmoid(data["y"] * (DESIGN @ parameters["w"])))
+
+
+def many(mesh, checkpoint=None):
+    labels = np.sign(np.random.default_rng([16, 2]).standard_normal((40, N)))
+    fits = qd.fit_many(
+        of_one, {"w": np.zeros(DIM)}, {"y": labels}, draws=16, mesh=mesh, checkpoint=checkpoint, progress=False
+    )
+    return {"mean": fits.mean["w"].tolist(), "bound": fits.bound.tolist(), "mesh": fits.settings.get("mesh")}
+
+
 def main():
     found = {"one": told(fitted(None))}
     for name, mesh in meshes(len(jax.devices())).items():
@@ -71,6 +83,8 @@ def main():
             target(), {"w": np.zeros(DIM)}, mesh=jax.make_mesh((2, 4), ("draws", "rows")), family="full", progress=False
         )
     )
+    found["many"] = many(None)
+    found["sharded many"] = many(jax.make_mesh((8,), ("draws",)))
     json.dump(found, sys.stdout)
 
 

@@ -40,6 +40,10 @@ def main():
     start = qd.load(checkpoint) if checkpoint.exists() else {"w": np.zeros(layouts.DIM)}
     if scenario == "slow":
         slow_down()
+    if scenario == "many":
+        everybody = layouts.many(jax.make_mesh((len(jax.devices()),), ("draws",)), out / "fits")
+        (out / f"rank-{rank}.json").write_text(json.dumps(everybody))
+        return
     fit = layouts.fitted(mesh, start=start, checkpoint=checkpoint, max_seconds=1e6)
     (out / f"rank-{rank}.json").write_text(json.dumps(layouts.told(fit)))
 

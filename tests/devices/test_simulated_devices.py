@@ -49,6 +49,13 @@ def test_rows_of_terms_are_sharded(found):
     close(found["sharded terms"], found["terms"])
 
 
+def test_many_fits_are_shared_by_the_devices(found):
+    shared, alone = found["sharded many"], found["many"]
+    np.testing.assert_allclose(shared["mean"], alone["mean"], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(shared["bound"], alone["bound"], atol=1e-8)
+    assert shared["mesh"] == {"draws": 8}
+
+
 @pytest.mark.parametrize(
     ("target", "mesh", "word"),
     [

@@ -65,3 +65,16 @@ def test_fresh_draws_alone_fit_any_log_density():
 def test_misuse_is_told(wrong):
     with pytest.raises(ValueError, match=f"Streaming.{next(iter(wrong))}="):
         qd.Streaming(**wrong)
+
+
+def test_rows_stay_in_their_file(tmp_path):
+    np.save(tmp_path / "design.npy", DESIGN.astype(np.float32))
+    design = np.load(tmp_path / "design.npy", mmap_mode="r")
+    mapped = qd.sum_of(
+        qd.each(lambda seen, y: jax.nn.log_sigmoid(y * seen["w"]), LABELS, sees={"w": qd.dot(design)}),
+        qd.each(lambda seen: -0.5 * jnp.sum(seen["w"] ** 2), sees={"w": qd.whole}),
+    )
+    fit = qd.fit(mapped, START, method=qd.Streaming(), draws=16, check=32, progress=False)
+    own = qd.fit(target(), START, family="full", draws=16, check=32, progress=False)
+    assert fit.settings["rows"] == "in blocks"
+    np.testing.assert_array_less(np.abs(fit.mean["w"] - own.mean["w"]) / own.sd["w"], 0.05)

@@ -95,6 +95,18 @@ def test_several_processes_find_what_one_does(launch, n, layout, monkeypatch):
     assert qd.load(launched.out / "checkpoint.npz").n_draws == alone["n_draws"]
 
 
+def test_several_processes_share_many_fits(launch, monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(DEVICES)
+    import layouts
+
+    launched = launch(2, "many")
+    assert launched.wait() == [0, 0], launched.log(0)
+    first, second = launched.told(0), launched.told(1)
+    assert first == second
+    np.testing.assert_allclose(first["mean"], layouts.many(None)["mean"], rtol=1e-6, atol=1e-9)
+    assert len(list((tmp_path / "fits").iterdir())) == 3  # shares of 16, saved by the first process alone
+
+
 def until(condition, launched, seconds=200.0):
     began = time.monotonic()
     while not condition():

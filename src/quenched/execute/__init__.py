@@ -12,6 +12,7 @@ from quenched.execute.kept import keep_programs
 from quenched.execute.lapack import compiled, in_small_calls
 from quenched.execute.living import Living, bytes_held, shared_by_functions
 from quenched.execute.lost import LostProcess
+from quenched.execute.mesh_devices import exchanged, on_devices
 from quenched.execute.pool import CallFailed, Pool, pickled
 from quenched.execute.sharded import Sharded, agreed, read_mesh, writes
 from quenched.execute.traced import Programs, Traceable, Traced, trace
@@ -46,12 +47,14 @@ __all__ = [
     "bytes_held",
     "compiled",
     "effort",
+    "exchanged",
     "in_small_calls",
     "insist_not_forked",
     "interrupts_at_once",
     "interrupts_held",
     "keep_programs",
     "obey_interrupts",
+    "on_devices",
     "pickled",
     "read_mesh",
     "shared_by_functions",

@@ -205,6 +205,7 @@ def fit_many(
     memory: int | None = None,
     checkpoint: str | Path | None = None,
     executor: Executor | None = None,
+    mesh: jax.sharding.Mesh | None = None,
     max_seconds: float | None = None,
     throw: bool = False,
     progress: bool = True,
@@ -240,6 +241,9 @@ def fit_many(
     executor
         A `concurrent.futures.Executor` (a pool of spawned processes, Dask) on which parts of the problems are fitted. Those
         of a worker that dies are fitted again.
+    mesh
+        A JAX mesh, on whose devices parts of the problems are fitted; these may belong to several processes, which all get
+        all fits (`docs/scaling.md`).
     max_seconds
         For all problems together. Those that have not ended by then say so.
     throw
@@ -270,10 +274,12 @@ def fit_many(
     asked = Asked(family, draws, method, seed, max_draws, tolerance, 1, check, memory, None)
     rows, n = read_data(model.data)
     faults = faults_in(rows, n)
-    with ready(model, progress, max_seconds, many=True) as watch:
+    if mesh is not None:
+        mesh = options.read_devices(mesh, model.target)
+    with ready(model, progress, max_seconds, many=True, mesh=mesh) as watch:
         space, points = read_starts(model.start, model.transforms, n, own_starts)
         run = asked.run(model, space, points, watch, rows=Rows(rows, model.target.terms and model.target.data))
-        if executor is None and checkpoint is None:
+        if executor is None and checkpoint is None and mesh is None:
             for place, why in faults.items():
                 run.refuse(place, why)
             fits = run.fit()
@@ -282,7 +288,7 @@ def fit_many(
             sent |= {"hyper": model.hyper, "method": method, "seed": seed, "max_draws": max_draws}
             sent |= {"tolerance": tolerance, "check": check, "memory": memory}
             target = model.target if isinstance(log_density, Model) else log_density
-            fits = share_out(Share(fit_many, target, model.start, sent), rows, run, executor, checkpoint)
+            fits = share_out(Share(fit_many, target, model.start, sent), rows, run, executor, checkpoint, mesh)
     _tell_of_many(fits, throw)
     return fits
 

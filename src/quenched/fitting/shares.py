@@ -54,22 +54,30 @@ class Share:
         return f"in share {place} of {n}, of {len(jax.tree.leaves(own[0])[0])} problems"
 
 
-def share_out(share: Share, rows: Any, run: Run, executor: Any, checkpoint: str | Path | None) -> Fits:
-    """All fits of a run, share by share."""
+def share_out(
+    share: Share, rows: Any, run: Run, executor: Any, checkpoint: str | Path | None, mesh: Any = None
+) -> Fits:
+    """All fits of a run, share by share: on an executor, on the devices of a mesh, or here."""
+    from quenched.execute import exchanged, on_devices, writes
+
     n, watch = run.batch.n, run.watch
     size = min(_MOST, max(_FEWEST, -(-n // _SHARES)))
     cuts = [(first, min(first + size, n)) for first in range(0, n, size)]
     ends = None if watch.max_seconds is None else time.time() + watch.max_seconds - watch.seconds
     parts = [_part(share, rows, first, stop, ends) for first, stop in cuts]
     found = _Found(checkpoint, run, share, parts, cuts)
+    if mesh is not None:  # what the first process has is known to all, and it alone saves
+        found.fits, found.paths = exchanged(found.fits if writes(mesh) else {}), found.paths if writes(mesh) else []
     left = [place for place in range(len(parts)) if place not in found.fits]
 
     def arrived(place: int, fits: Fits) -> None:
         found.keep(left[place], fits)
         watch.say(f"{sum(map(len, found.fits.values()))} of {n} fits")
 
-    if executor is None:
-        calls = None
+    calls = None
+    if mesh is not None:
+        on_devices(share, [parts[place] for place in left], mesh, arrived)
+    elif executor is None:
         for place in range(len(left)):
             arrived(place, share(parts[left[place]]))
     else:
@@ -77,7 +85,8 @@ def share_out(share: Share, rows: Any, run: Run, executor: Any, checkpoint: str 
         calls(share, [parts[place] for place in left], None)
     fits = Fits.joined([found.fits[place] for place in range(len(parts))])
     problem = run.batch.problem
-    settings = fits.settings | ({"workers": calls.workers, "lost": calls.lost} if calls is not None else {})
+    settings = fits.settings | ({} if mesh is None else {"mesh": dict(mesh.shape), "processes": jax.process_count()})
+    settings |= {"workers": calls.workers, "lost": calls.lost} if calls is not None else {}
     origin = Origins(run.batch, problem.read_hyper(fits.hyper, n), run.settings.draws)
     return replace(fits, seconds=watch.seconds, settings=settings, origin=origin, space=problem.space)
 

@@ -23,7 +23,9 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Mod
 
     `fit(from_numpyro(model, x, y=y))` fits all latent sites. Discrete ones with finitely many values are summed out, as
     NumPyro's samplers do. `fit.sample(n)` has the names and shapes of `mcmc.get_samples()`, `fit.predict(n)` those of the
-    observed sites. Arguments that are arrays are the model's `data`, under the names of the model's own arguments:
+    observed sites. From 100 parameters on, plates, indices and linear predictors are read off the model and it is fitted as a
+    sum of terms, with a sparse precision; where that cannot be done it is fitted whole, and `fit.verdict` says which it was.
+    Arguments that are arrays are the model's `data`, under the names of the model's own arguments:
     `fit_many(model, data={"x": ..., "y": ...})` fits it to many.
 
     Parameters

@@ -24,6 +24,7 @@ def from_pymc(model: Any) -> Model:
 
     `fit(from_pymc(model))` fits all free variables, imputed missing values included. `fit.sample(n)` has the names of
     `pm.sample`, deterministics included; `fit.predict(n)` is PyMC's own posterior predictive; dims and coords are kept.
+    Large models are seen through as in `from_numpyro`.
     What the model holds as `pm.Data` is its `data`: `fit_many(model, data={"x": ..., "y": ...})` fits it to many.
 
     Parameters
