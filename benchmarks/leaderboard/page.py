@@ -13,7 +13,8 @@ _BUSY = 1.5  # load per core, beyond which the times of a row are those of a sha
 
 def write(rows: list[Row], limits: list[Row]) -> None:
     """The page and its figures."""
-    board = entries(rows, "leaderboard")
+    known = list(one_fit.methods())
+    board = sorted(entries(rows, "leaderboard"), key=lambda entry: known.index(entry.method))
     parts = [
         _heading(rows),
         _overall(board),
@@ -94,14 +95,14 @@ def _remark_on_load(shared: float, busy: list[float]) -> str:
 
 
 def _overall(board: list[Entry]) -> str:
-    problems = list(dict.fromkeys(entry.problem for entry in board))
+    problems = {entry.problem for entry in board}
     firsts: dict[str, Counter] = defaultdict(Counter)
     for problem in problems:
         for what, entry in winners([entry for entry in board if entry.problem == problem]).items():
             firsts[what][entry.method] += 1
     lines = []
     for method in dict.fromkeys(entry.method for entry in board):
-        own = [entry for entry in board if entry.method == method]
+        own = [entry for entry in board if entry.method == method and not entry.message.startswith("not applicable")]
         near = [entry for entry in own if entry.near]
         of = lambda name, among: Spread.of(
             getattr(entry, name).median for entry in among if getattr(entry, name) is not None
