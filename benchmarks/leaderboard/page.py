@@ -90,7 +90,8 @@ def _remark_on_load(shared: float, busy: list[float]) -> str:
         return "The machine was otherwise quiet."
     return (
         f"The machine was shared with other work during {100 * shared:.0f} % of the fits (load {np.median(busy):.0f} in the median): "
-        "**read the times as orders of magnitude**; gradients, losses and errors do not depend on it."
+        "**read the times as orders of magnitude**; gradients, losses and errors do not depend on it. Fits that took longer than "
+        "their limit on the busy machine were left out, and are run by the next `make bench`; what is missing in a table is that."
     )
 
 
