@@ -19,6 +19,7 @@ import numpy as np
 from benchmarks.leaderboard.method import Answer, NotApplicable
 
 FRESH = 20_000
+UNFINISHED = "did not come to the end of its first fit"
 _WARM_RUNS, _LONG = 5, 10.0  # seconds, beyond which there are no more warm runs
 REFERENCES = Path(__file__).parent / "results" / "references.json"
 
@@ -112,7 +113,7 @@ def main(name: str, method_name: str, seed: int) -> None:
 
     problem = load(name)
     jax.block_until_ready(jax.numpy.zeros(1) + 1.0)  # the devices are awake
-    say(dim=problem.dim, seconds_import_jax=before, seconds_import=imports, message="died in its first fit")
+    say(dim=problem.dim, seconds_import_jax=before, seconds_import=imports, message=UNFINISHED)
     try:
         cold, (run, answer) = timed(lambda: (run := prepare(problem, problem.log_density), run(seed)))
         answer = answer() if callable(answer) else answer  # what only the judge needs is not timed

@@ -20,7 +20,6 @@ from quenched.targets import Form, Hyper, Moments
 _MAX_TRIALS = 30  # of one step, raising the damping each time
 _MAX_EXTRA = 20  # trials beyond one per step: a search that needs more is on its way to infinity
 _SETTLED = 0.05  # relative change of a precision
-_LITTLE = 0.1  # damping that is left off after a step that was accepted
 _FLOOR = 1e-12  # of eigenvalues, in units of a unit diagonal
 
 
@@ -131,8 +130,7 @@ class NewtonMachine:
         """After a trial; when the step has ended, renew the precisions and see whether all has settled."""
         xp, damping = namespace(newton.damping), newton.damping
         nothing_left = ~accepted & (newton.decrement < search.tolerance)
-        # A trial that fails costs a value; a step that is shorter than it need be costs a Hessian.
-        lower, higher = xp.where(damping > _LITTLE, damping / 8.0, 0.0), xp.maximum(4.0 * damping, 1e-3)
+        lower, higher = xp.where(damping > 1e-3, damping / 8.0, 0.0), xp.maximum(4.0 * damping, 1e-3)
         ahead = newton._replace(
             rising=newton.rising & False,
             damping=xp.where(nothing_left, damping, xp.where(accepted, lower, higher)),

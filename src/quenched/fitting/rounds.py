@@ -39,7 +39,7 @@ _STARTS_WHEN_SUSPECT = 4
 _STARTS_AT_A_TIME = 4
 _NOWHERE = 1e-3  # standard deviation of the posterior of a fit that could not begin
 _ROUGHLY = 0.25  # of the tolerance: what a first guess at the cost of the draws must not exceed
-_FEW_COORDINATES = 3
+_FEW_COORDINATES, _MANY_COORDINATES = 3, 50
 _CHECKED = (640, 2560)  # check draws behind importance weights that are even, and that are not
 _EVEN = 0.95  # of the samples, that even weights keep
 
@@ -418,12 +418,13 @@ class Run:
     def _draws_needed(self, place: int) -> int:
         reached, settings = rows(self.reached, place), self.settings
         n, most = int(reached.n_draws), settings.max_draws
-        if len(self.histories[place]) > 1:
+        dim = self.batch.problem.dim
+        if len(self.histories[place]) > 1 or dim >= _MANY_COORDINATES:
             return draws_needed(n, float(reached.shortfall), settings.tolerance, most)
         if not settings.family.affine:
             return doubled(n, 1, most)
         # The gradient on other draws is a rough guess, the more so if it has few components.
-        return doubled(n, 2 if self.batch.problem.dim > _FEW_COORDINATES else 3, most)
+        return doubled(n, 2 if dim > _FEW_COORDINATES else 3, most)
 
     def _lift(self, index: np.ndarray) -> None:
         """Go on in the family that was asked for, from the Gaussian in which it begins."""
