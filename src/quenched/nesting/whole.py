@@ -21,6 +21,7 @@ from quenched.targets import EntropyForm, Model, Target, check_terms, read_model
 from quenched.transforms import describe_space
 
 _NODES = (128, 64)  # outer draws whose inner Gaussians the posterior is made from: its own, and further out
+_MANY = 4  # outer coordinates that need twice as many
 _PER_OUTER = 64  # draws for each outer coordinate, at the most unless told otherwise
 _CHECK = 256  # check draws of the outer fits; the whole posterior is checked by more
 _WIDER = 1.3  # how far they reach out, relative to the posterior's own
@@ -170,7 +171,7 @@ def posterior_of(problem: Outer, chosen: Split, outer: Fit) -> Any:
     """A nested member from the inner Gaussians at draws of the outer posterior."""
     member, dim, seed = outer.posterior.member, outer.posterior.dim, outer.settings["seed"]
     equal, wide = (
-        make("matched", max(n, 4 * dim), dim, stream(seed, Purpose.DRAWS, 2 + place)).points
+        make("matched", n * (1 if dim < _MANY else 2), dim, stream(seed, Purpose.DRAWS, 2 + place)).points
         for place, n in enumerate(_NODES)
     )
     wide = _WIDER * wide
