@@ -188,7 +188,8 @@ def posterior_of(problem: Outer, chosen: Split, outer: Fit) -> Any:
     covariance = _mean_inverse(algebra, precision[:, kept[:n_equal]])
     given = AtDraws(z[kept], mean.T[kept], log_scales[kept], tilts[kept], covariance, n_equal, algebra.layout)
     degree = best_degree(dim, len(kept))
-    reach = float(np.sqrt(np.sum(z**2, axis=1).max()))
+    # In many dimensions the furthest nodes stand alone, and polynomials between them cannot be followed that far.
+    reach = float(np.quantile(np.sqrt(np.sum(z**2, axis=1)), 1.0 if dim < _MANY else 0.8))
     return nested_member(member, tuple(chosen.outer_places.tolist()), given, degree, reach)
 
 
