@@ -196,5 +196,6 @@ def _figures(found: dict[str, Any]) -> list[Any]:
             dress(panel, title=marginal["name"])
             panel.set_yticks([])
         panels[-1].legend(fontsize=6, frameon=False)
-        parts.append(figure(drawn, f"{name}: marginals in which the methods differ most."))
+        shown = ", ".join(marginal["name"] for marginal in result["marginals"])
+        parts.append(figure(drawn, f"{name}: marginals in which the methods differ most ({shown})."))
     return parts
