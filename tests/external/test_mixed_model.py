@@ -67,3 +67,46 @@ def test_a_long_table_takes_no_square_of_its_rows():
     assert read_design("y ~ x", table, "gaussian").fixed.shape == (200_000, 2)
     with pytest.raises(ValueError, match="not told apart"):
         read_design("y ~ x + z", table.assign(z=2.0 * table["x"]), "gaussian")
+
+
+def test_ordered_categories_have_cut_points_and_probabilities():
+    """Without effects the fit is that of the cumulative logit, whose likelihood is maximised by itself."""
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    random = np.random.default_rng(4)
+    x = random.standard_normal(200)
+    latent = 0.8 * x + random.logistic(size=200)
+    grade = pandas.cut(latent, [-99.0, -1.0, 0.3, 99.0], labels=["low", "middle", "high"])
+    model = MixedModel("grade ~ x", likelihood="ordinal", hyper="raised").fit(
+        pandas.DataFrame({"grade": grade, "x": x})
+    )
+    codes = grade.codes.astype(int)
+
+    def surprise(parameters):
+        slope, first, step = parameters
+        below = expit(np.array([first, first + np.exp(step)])[:, None] - slope * x)
+        shares = np.diff(np.concatenate([np.zeros((1, 200)), below, np.ones((1, 200))]), axis=0)
+        return -np.sum(np.log(shares[codes, np.arange(200)]))
+
+    best = minimize(surprise, [0.0, -1.0, 0.0]).x
+    assert model.fixed_.loc["x", "mean"] == pytest.approx(best[0], abs=0.05)
+    np.testing.assert_allclose(model.cuts_["mean"], [best[1], best[1] + np.exp(best[2])], atol=0.05)
+    assert list(model.cuts_.index) == ["low|middle", "middle|high"]
+    shares = model.predict(pandas.DataFrame({"x": [-2.0, 2.0]}))[["low", "middle", "high"]].to_numpy()
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-9)
+    assert shares[0, 0] > 0.5 > shares[1, 0]
+
+
+def test_counts_with_an_offset_and_what_separates_them():
+    random = np.random.default_rng(6)
+    table = simulated().assign(exposure=random.uniform(1.0, 3.0, 96))
+    table["count"] = random.poisson(np.exp(0.2 + 0.3 * table["x"]) * table["exposure"])
+    model = MixedModel("count ~ x + offset(log(exposure)) + (1|group)", likelihood="poisson", hyper="raised").fit(table)
+    assert model.fixed_.loc["x", "mean"] == pytest.approx(0.3, abs=0.15)
+    assert len(model.plot_effects("1|group").axes[0].get_yticklabels()) == 12
+    never = table.assign(never=(table.index < 5).astype(float), count=np.where(table.index < 5, 0, table["count"]))
+    with pytest.warns(UserWarning, match="never separate"):
+        MixedModel("count ~ never", likelihood="poisson", hyper="raised").fit(never)
+    with pytest.raises(ValueError, match="'logarithm' is neither a column"):
+        MixedModel("count ~ logarithm(x)", likelihood="poisson").fit(table)

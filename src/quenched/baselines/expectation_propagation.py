@@ -22,6 +22,7 @@ from quenched.transforms import describe_space, real_names
 
 _MOST_ROUNDS = 200
 _AT_REST = 1e-8
+_NEARLY = 1e-3  # standard deviations that a round may still move where the sites count as settled
 _DAMPING = 0.7  # share of the new site
 _LEAST_DAMPING = 0.02
 _PATIENCE = 10  # rounds without progress after which steps are shortened
@@ -85,7 +86,7 @@ def expectation_propagation(
     if not np.isfinite(found.mean).all():
         raise ValueError("start: the sites of expectation propagation have no proper Gaussian there; start elsewhere.")
     judged = assess(model, found.posterior(pattern), seed=seed, check=check, throw=False, progress=progress)
-    status = Status.CONVERGED if found.converged else Status.MAX_EVALUATIONS
+    status = Status.CONVERGED if found.change < _NEARLY else Status.MAX_EVALUATIONS
     note = f"EP's estimate of the log evidence is {found.log_evidence:.4f} nats, after {found.rounds} rounds."
     settings = {**judged.settings, "method": "expectation propagation", "log_evidence": found.log_evidence, **more}
     result = replace(
@@ -103,7 +104,7 @@ class _Found(NamedTuple):
     values: np.ndarray  # of the precision
     log_evidence: float
     rounds: int
-    converged: bool
+    change: float  # that a further round would make, in standard deviations
     moving: list[Sites]
     sites: list[Gaussians]
 
@@ -147,8 +148,8 @@ def _propagate(terms: list[Sites], pattern: Pattern, point: np.ndarray, given: A
         log_normaliser = 0.5 * shift @ mean - 0.5 * whole.log_determinant + 0.5 * len(point) * _LOG_TWO_PI
         total = float(constant + log_normaliser + sum(one.log_scale.sum() for one in found))
         change = max((one.change for one in found), default=0.0)
-        last = _Found(mean, precision, total, rounds, bool(change < _AT_REST), moving, sites)
-        if last.converged:
+        last = _Found(mean, precision, total, rounds, change, moving, sites)
+        if change < _AT_REST:
             break
         best, waited = (change, 0) if change < best else (best, waited + 1)
         if waited >= _PATIENCE:
@@ -157,7 +158,7 @@ def _propagate(terms: list[Sites], pattern: Pattern, point: np.ndarray, given: A
         sites = _between(sites, wanted, damping)
     if last is None:
         nothing = np.full(len(point), np.nan)
-        return _Found(nothing, fixed_precision, np.nan, rounds, False, moving, sites)
+        return _Found(nothing, fixed_precision, np.nan, rounds, np.inf, moving, sites)
     return last._replace(rounds=rounds)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from quenched.summary import rows_of
+from quenched.targets import EntropyForm
 from quenched.transforms import real_names
 from quenched.trust import DRAWS_MATTER, Answer, Drift, Facts, Trust, answer
 from quenched.weights import BAD
@@ -66,16 +67,22 @@ def _more_draws(d: "Diagnosis") -> str:
 
 
 def _nested_command(d: "Diagnosis") -> str:
-    """The parameters that drive the others, as the outer ones of a nested fit."""
-    space = d.fit.space
+    """The parameters that drive the others, as the outer ones of a nested fit, to be typed as it stands."""
+    space, target = d.fit.space, None if d.fit.origin is None else d.fit.origin.problem.target
+    traced = target is None or (not target.on_host and isinstance(target.make_form(1), EntropyForm))
+    if d.fit.settings["method"] == "nested" or not traced:
+        return f"Or draw {_some(d.driving)} by MCMC."
     of_coordinate = [leaf.name for leaf, size in zip(space.leaves, space.sizes, strict=True) for _ in range(size)]
     leaf_of = dict(zip(real_names(space), of_coordinate, strict=True))
     outer = list(dict.fromkeys(leaf_of[name] for name in d.driving))
-    if len(outer) == len(space.leaves) or d.fit.settings["method"] == "nested":
-        return f"Or draw {_some(d.driving)} by MCMC."
     given = ", data=data" if _takes_data(d.fit) else ""
     given += ", transforms=transforms" if space.constrained else ""
-    return f"Try quenched.nested(log_density, start, outer={outer!r}{given})."
+    if len(outer) == len(space.leaves):
+        return (
+            f"Give {_some(d.driving)} a name apart from the others, start = {{'outer': ..., 'inner': ...}}, and try "
+            f"qd.nested(log_density, start, outer=['outer']{given})."
+        )
+    return f"Try qd.nested(log_density, start, outer={outer!r}{given})."
 
 
 def _takes_data(fit: "Fit") -> bool:
@@ -191,12 +198,6 @@ FINDINGS = (
         ),
     ),
     Finding(
-        "skewed",
-        lambda d: bool(_skewed(d)),
-        lambda d: f"The target is skewed in {_some(_skewed(d))}.",
-        lambda d: "" if d.answer.trust is Trust.BOTH else advice_on(d),
-    ),
-    Finding(
         "driven",
         lambda d: bool(d.driving) and d.answer.trust is not Trust.BOTH,
         lambda d: (
@@ -204,6 +205,12 @@ FINDINGS = (
             "it does not (non-centred), or let it be solved for every value of those."
         ),
         _nested_command,
+    ),
+    Finding(
+        "skewed",
+        lambda d: bool(_skewed(d)),
+        lambda d: f"The target is skewed in {_some(_skewed(d))}.",
+        lambda d: "" if d.answer.trust is Trust.BOTH else advice_on(d),
     ),
     Finding(
         "copies elsewhere",

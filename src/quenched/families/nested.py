@@ -1,6 +1,7 @@
 """Nested posteriors: a few outer coordinates with a family of their own, and for each of their values a Gaussian of the others.
 
-θ = T(z_θ), u = m(z_θ) + L(z_θ)⁻ᵀ D(z_θ) z_u: the mean m, the unit lower triangle L, which has no more entries than the precision
+θ = T(z_θ), u = m(z_θ) + D(z_θ) c(z_θ) + L(z_θ)⁻ᵀ D(z_θ) z_u: the means m and c (of each coordinate one is zero: what shrinks with its own
+spread is followed in units of it), the unit lower triangle L, which has no more entries than the precision
 L D⁻² Lᵀ has, and the logarithms of the diagonal D are polynomials of the outer draws. So the marginals of u are mixtures, with the
 skewness and the tails that θ gives them.
 """
@@ -78,6 +79,7 @@ class NestedGaussian(Member):
     log_diagonal: Array = spread()
     lower: Array = correlation()
     centres: Array = shape()  # (monomials, inner)
+    lifts: Array = shape()  # the same, in units of the spread
     log_scales: Array = shape()  # (monomials, inner), in the order of elimination
     tilts: Array = shape()  # (monomials, entries of the factor)
     inner_log_determinant: Array = spread()
@@ -120,8 +122,12 @@ class NestedGaussian(Member):
         outer_draws, own = rows[:, np.array(self.places)], rows[:, self._inner]
         features = self._features(outer_draws)
         away = _in_parts(self._away, features, own)
-        inner = features @ self.centres + away
+        inner = self._means(features) + away
         return self._join(self.outer.transform(outer_draws), inner).reshape(draws.shape)
+
+    def _means(self, features: Array) -> Array:
+        spreads = jnp.exp(features @ self.log_scales)[:, self.layout.places]
+        return features @ self.centres + spreads * (features @ self.lifts)
 
     def _away(self, features: Array, own: Array) -> Array:
         """L⁻ᵀ D z for some draws."""
@@ -146,7 +152,7 @@ class NestedGaussian(Member):
         rows = jnp.atleast_2d(points)
         outer_draws = self.outer.standardise(rows[:, np.array(self.places)])
         features = self._features(outer_draws)
-        own = _in_parts(self._own, features, rows[:, self._inner] - features @ self.centres)
+        own = _in_parts(self._own, features, rows[:, self._inner] - self._means(features))
         return self._join(outer_draws, own).reshape(points.shape)
 
     def _own(self, features: Array, away: Array) -> Array:
@@ -231,6 +237,7 @@ class Nested(Family):
             log_diagonal=np.log(sds),
             lower=np.zeros((*leading, packed_size(mean.shape[-1]))),
             centres=first * mean[..., None, inner],
+            lifts=np.zeros((*leading, n, dim)),
             log_scales=first * np.log(sds[..., None, inner[list(layout.order)]]),
             tilts=np.zeros((*leading, n, layout.n_entries)),
             inner_log_determinant=np.sum(np.log(sds[..., inner]), axis=-1),
@@ -267,6 +274,7 @@ def nested_member(
     features = np.asarray(monomials(given.draws, degree))
     fitted = lambda values: _least_squares(features, values)
     log_scales = fitted(given.log_scales)
+    centres, lifts = _means(features, given, np.exp(given.log_scales)[:, given.layout.places])
     mean, covariance = _moments(outer, places, given)
     scale = np.linalg.cholesky(covariance)
     equal = slice(0, given.n_equal)
@@ -276,7 +284,8 @@ def nested_member(
         mean=mean,
         log_diagonal=np.log(np.diag(scale)),
         lower=pack(scale),
-        centres=fitted(given.means),
+        centres=centres,
+        lifts=lifts,
         log_scales=log_scales,
         tilts=fitted(given.tilts),
         inner_log_determinant=np.asarray(log_determinant),
@@ -292,6 +301,14 @@ def nested_member(
 def best_degree(dim: int, nodes: int, most: int = 6) -> int:
     """The highest degree whose monomials are no more than a third of the nodes."""
     return max((d for d in range(1, most + 1) if 3 * count_monomials(dim, d) <= nodes), default=1)
+
+
+def _means(features: np.ndarray, given: Conditionals, spreads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients of the means as they are, and in units of the spreads: of each coordinate those that miss less."""
+    plain, lifted = _least_squares(features, given.means), _least_squares(features, given.means / spreads)
+    missed = np.mean(((given.means - features @ plain) / spreads) ** 2, axis=0)
+    better = np.mean((given.means / spreads - features @ lifted) ** 2, axis=0) < missed
+    return np.where(better, 0.0, plain), np.where(better, lifted, 0.0)
 
 
 def _least_squares(features: np.ndarray, values: np.ndarray) -> np.ndarray:

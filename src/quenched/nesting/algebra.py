@@ -54,7 +54,7 @@ class Dense:
 
     def invert(self, precision: Array) -> Inverse:
         matrix = precision.reshape(self.dim, self.dim, -1)
-        log_determinant, inverse = sweep(matrix) if self.dim <= _SMALL else in_turn(matrix)
+        log_determinant, inverse = inverted(matrix)
         return Inverse(log_determinant, inverse.reshape(self.size, -1))
 
     def solve(self, inverse: Inverse, vector: Array) -> Array:
@@ -86,6 +86,11 @@ def unit_factors(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     factor = np.linalg.cholesky(np.where(good[:, None, None], safe, np.eye(n)))
     roots = np.diagonal(factor, axis1=1, axis2=2)
     return np.where(good[:, None], roots, np.nan), pack(factor / roots[:, None])
+
+
+def inverted(matrix: Array) -> tuple[Array, Array]:
+    """Log-determinant and inverse of (dim, dim, lanes), by whichever way is quicker."""
+    return sweep(matrix) if len(matrix) <= _SMALL else in_turn(matrix)
 
 
 def in_turn(matrix: Array) -> tuple[Array, Array]:

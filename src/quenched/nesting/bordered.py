@@ -15,7 +15,7 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.families import Layout
-from quenched.nesting.algebra import Inverse, sweep, unit_factors
+from quenched.nesting.algebra import Inverse, inverted, unit_factors
 
 
 class Factor(NamedTuple):
@@ -96,7 +96,7 @@ class Bordered:
 
     def invert(self, precision: Array) -> Inverse:
         factor = factorise(*self._cut(precision), self.layout.width)
-        own, corner = sweep(factor.corner) if self.layout.border else (0.0, factor.corner)
+        own, corner = inverted(factor.corner) if self.layout.border else (0.0, factor.corner)
         log_determinant = jnp.sum(jnp.log(factor.pivots), axis=0) + own
         band, border = selected(factor, corner)
         wide, lanes = _both_sides(band), band.shape[-1]

@@ -10,13 +10,14 @@ from quenched.nesting.algebra import Dense
 from quenched.nesting.bordered import Bordered, bordered
 
 _TRIED = 12  # sizes of the border
+_WORTH = 0.5  # of the operations on dense matrices, that structure may take
 _STEP = 400.0  # operations that one more pivot of a band costs besides its own
 
 
 def arrange(dim: int, seen: Sequence[tuple[np.ndarray, np.ndarray]]) -> Dense | Bordered:
     """The cheapest algebra for rows that see these coordinates, (rows, few), where they really do, (rows, few)."""
     graph = _graph(dim, seen)
-    best, cost = None, float(dim) ** 3
+    best, cost = None, _WORTH * float(dim) ** 3
     for border in _borders(graph):
         inside = np.setdiff1d(np.arange(dim), border)
         own = graph[inside][:, inside].tocsr()

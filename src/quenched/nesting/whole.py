@@ -21,6 +21,7 @@ from quenched.targets import EntropyForm, Model, Target, check_terms, read_model
 from quenched.transforms import describe_space
 
 _NODES = (128, 64)  # outer draws whose inner Gaussians the posterior is made from: its own, and further out
+_MANY = 4  # outer coordinates that need twice as many
 _PER_OUTER = 64  # draws for each outer coordinate, at the most unless told otherwise
 _CHECK = 256  # check draws of the outer fits; the whole posterior is checked by more
 _WIDER = 1.3  # how far they reach out, relative to the posterior's own
@@ -182,7 +183,7 @@ def posterior_of(problem: Outer, chosen: Split, outer: Fit) -> Any:
     """A nested member from the inner Gaussians at draws of the outer posterior."""
     member, dim, seed = outer.posterior.member, outer.posterior.dim, outer.settings["seed"]
     equal, wide = (
-        make("matched", max(n, 4 * dim), dim, stream(seed, Purpose.DRAWS, 2 + place)).points
+        make("matched", n * (1 if dim < _MANY else 2), dim, stream(seed, Purpose.DRAWS, 2 + place)).points
         for place, n in enumerate(_NODES)
     )
     wide = _WIDER * wide
@@ -199,7 +200,8 @@ def posterior_of(problem: Outer, chosen: Split, outer: Fit) -> Any:
     covariance = _mean_inverse(algebra, precision[:, kept[:n_equal]])
     given = AtDraws(z[kept], mean.T[kept], log_scales[kept], tilts[kept], covariance, n_equal, algebra.layout)
     degree = best_degree(dim, len(kept))
-    reach = float(np.sqrt(np.sum(z**2, axis=1).max()))
+    # In many dimensions the furthest nodes stand alone, and polynomials between them cannot be followed that far.
+    reach = float(np.quantile(np.sqrt(np.sum(z**2, axis=1)), 1.0 if dim < _MANY else 0.8))
     return nested_member(member, tuple(chosen.outer_places.tolist()), given, degree, reach)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 _RANK = 1e-10
+_FUNCTIONS = {"log": np.log, "log1p": np.log1p, "exp": np.exp, "sqrt": np.sqrt, "abs": np.abs}  # besides formulae's own
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,7 @@ class Design:
     offset: np.ndarray
     factors: tuple[Factor, ...]
     matrices: Any  # of formulae, for new data
+    categories: tuple[str, ...] = ()  # of an ordinal response, in their order
 
 
 def read_design(formula: str, table: Any, likelihood: str) -> Design:
@@ -50,9 +52,17 @@ def read_design(formula: str, table: Any, likelihood: str) -> Design:
         from formulae import design_matrices  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise ImportError('MixedModel needs formulae: pip install "quenched[mixed]".') from error
-    matrices = design_matrices(formula, table, na_action="error")
+    try:
+        matrices = design_matrices(formula, table, na_action="error", extra_namespace=_FUNCTIONS)
+    except KeyError as error:
+        raise ValueError(
+            f"formula={formula!r}: {error} is neither a column of the table nor a function that is known here; columns are "
+            f"{', '.join(map(str, table.columns))}, functions {', '.join(_FUNCTIONS)} and those of formulae."
+        ) from error
     if matrices.response is None:
         raise ValueError(f"formula={formula!r}: has no response; write it as 'y ~ x + (1|group)'.")
+    if likelihood == "ordinal":
+        return _ordinal(formula, table, matrices)
     response = np.asarray(matrices.response.design_matrix, float)
     trials = None
     if response.ndim == 2 and matrices.response.kind == "proportion":
@@ -73,6 +83,25 @@ def read_design(formula: str, table: Any, likelihood: str) -> Design:
     )
     _insist_rank(fixed, names)
     return Design(response, trials, fixed, names, offset, _factors(matrices.group, table), matrices)
+
+
+def _ordinal(formula: str, table: Any, matrices: Any) -> Design:
+    """Categories as numbers from 0; cut points take the place of the intercept."""
+    import pandas
+
+    name = matrices.response.name
+    if name not in table:
+        raise ValueError(f"formula={formula!r}: likelihood='ordinal' needs a column of the table as response.")
+    column = table[name]
+    ordered = isinstance(column.dtype, pandas.CategoricalDtype) and column.cat.ordered
+    codes = pandas.Categorical(column) if not ordered else column.array.remove_unused_categories()
+    fixed, names, offset = common(matrices.common, np.asarray(matrices.common) if matrices.common else None, len(codes))
+    kept = [place for place, label in enumerate(names) if label != "Intercept"]
+    fixed, names = fixed[:, kept], tuple(names[place] for place in kept)
+    _insist_rank(np.column_stack([np.ones(len(fixed)), fixed]), ("the cut points", *names))
+    categories = tuple(map(str, codes.categories))
+    response = np.asarray(codes.codes, float)
+    return Design(response, None, fixed, names, offset, _factors(matrices.group, table), matrices, categories)
 
 
 def common(effects: Any, matrix: np.ndarray | None, n: int) -> tuple[np.ndarray, tuple[str, ...], np.ndarray]:
@@ -124,8 +153,7 @@ def _insist_rank(fixed: np.ndarray, names: tuple[str, ...]) -> None:
     if not fixed.shape[1]:
         return
     scaled = fixed / np.maximum(np.linalg.norm(fixed, axis=0), 1e-300)
-    wide = len(scaled) < scaled.shape[1]  # a tall matrix has all that is asked for without its left half
-    _, singular, right = np.linalg.svd(scaled, full_matrices=wide)
+    _, singular, right = np.linalg.svd(np.linalg.qr(scaled, mode="r"), full_matrices=True)
     if len(singular) < fixed.shape[1] or singular[-1] < _RANK * singular[0]:
         together = [names[place] for place in np.flatnonzero(np.abs(right[-1]) > 0.1)]
         raise ValueError(
@@ -134,12 +162,20 @@ def _insist_rank(fixed: np.ndarray, names: tuple[str, ...]) -> None:
         )
 
 
-def separating(fixed: np.ndarray, names: tuple[str, ...], response: np.ndarray) -> list[str]:
-    """Fixed effects that, together, tell all zeros from all ones; none if they do not."""
+def separating(fixed: np.ndarray, names: tuple[str, ...], at_least: np.ndarray, at_most: np.ndarray) -> list[str]:
+    """Fixed effects that may grow together without limit, since no row contradicts; none if some row always does.
+
+    `at_least` are the rows whose likelihood does not suffer when their predictor rises, `at_most` when it falls: all others
+    hold it where it is.
+    """
     from scipy.optimize import linprog
 
-    signed = fixed * np.where(response > 0.5, 1.0, -1.0)[:, None]
-    found = linprog(-signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(len(signed)), bounds=(-1.0, 1.0))
+    upwards, downwards = fixed[~at_most], fixed[~at_least]
+    held = fixed[~at_least & ~at_most]
+    limits = np.concatenate([-upwards, downwards])
+    rise = fixed[at_least & ~at_most].sum(axis=0) - fixed[at_most & ~at_least].sum(axis=0)
+    equal = {"A_eq": held, "b_eq": np.zeros(len(held))} if len(held) else {}
+    found = linprog(-rise, A_ub=limits, b_ub=np.zeros(len(limits)), bounds=(-1.0, 1.0), **equal)
     if found.status != 0 or not -found.fun > 1e-8:
         return []
     return [name for name, value in zip(names, found.x, strict=True) if abs(value) > 1e-8]

@@ -8,6 +8,8 @@ import numpy as np
 from jax.scipy.special import betaln, gammaln
 from jax.scipy.stats import norm
 
+from quenched.arrays import namespace
+
 
 class Likelihood(NamedTuple):
     """`log_density(predictor, row, dispersion)`; `mean(predictor)`; and what its responses must be."""
@@ -50,6 +52,25 @@ def _beta(eta, row, dispersion):
     return (a - 1.0) * jnp.log(y) + (b - 1.0) * jnp.log1p(-y) - betaln(a, b)
 
 
+def cut_points(steps):
+    """The first, and then those that positive steps lead to."""
+    xp = namespace(steps)
+    rest = xp.cumsum(xp.exp(steps[..., 1:]), axis=-1)
+    return steps[..., :1] + xp.concatenate([xp.zeros_like(steps[..., :1]), rest], axis=-1)
+
+
+def _ordinal(eta, row, steps):
+    """Cumulative logit: P(y ≤ k) = σ(c_k − η), from σ(b) − σ(a) = σ(b) σ(−a) (1 − exp(a − b))."""
+    cuts, y = cut_points(steps), row["y"].astype(int)
+    last = len(cuts)
+    upper, lower = cuts[jnp.minimum(y, last - 1)], cuts[jnp.maximum(y - 1, 0)]
+    between = (y > 0) & (y < last)
+    gap = jnp.where(between, upper - lower, 1.0)
+    below = jnp.where(y < last, -jnp.logaddexp(0.0, eta - upper), 0.0)
+    above = jnp.where(y > 0, -jnp.logaddexp(0.0, lower - eta), 0.0)
+    return below + above + jnp.where(between, jnp.log(-jnp.expm1(-gap)), 0.0)
+
+
 def _logistic(eta: np.ndarray) -> np.ndarray:
     return 1.0 / (1.0 + np.exp(-eta))
 
@@ -64,5 +85,8 @@ likelihoods = {
     "binomial": Likelihood(_binomial, _logistic, False, _counts, "proportion(successes, trials)"),
     "poisson": Likelihood(_poisson, np.exp, False, _counts, "counts"),
     "negative binomial": Likelihood(_negative_binomial, np.exp, True, _counts, "counts"),
+    "ordinal": Likelihood(
+        _ordinal, _logistic, False, lambda y: len(np.unique(y)) > 2, "three or more categories, in order"
+    ),
     "beta": Likelihood(_beta, _logistic, True, lambda y: bool(np.all((y > 0) & (y < 1))), "numbers between 0 and 1"),
 }

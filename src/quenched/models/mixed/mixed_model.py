@@ -1,6 +1,7 @@
 """`MixedModel`: fixed and varying effects by formula, with the standard deviations of the effects integrated over."""
 
 import warnings
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -8,13 +9,15 @@ import numpy as np
 from quenched.draws import Purpose, generator
 from quenched.fitting import fit
 from quenched.models.mixed.design import Design, common, group_index, read_design, separating
-from quenched.models.mixed.likelihoods import likelihoods
+from quenched.models.mixed.likelihoods import cut_points, likelihoods
 from quenched.models.mixed.terms import write
 from quenched.nesting import nested
+from quenched.plots import BLUE, GREY, dress, new_figure
 from quenched.result import Fit
 
 _SAMPLES = 4000
 _SEARCHED = 20_000  # rows up to which separation is looked for
+_MOST_NESTED = 1000  # effects
 
 
 class MixedModel:
@@ -27,8 +30,8 @@ class MixedModel:
         "y ~ x + (1|a) + (1|b)", "y ~ x + (1|school) + (1|school:class)", "prop(successes, trials) ~ x", "offset(log(t))". Effects
         with the same grouping correlate.
     likelihood
-        "gaussian", "bernoulli", "binomial", "poisson", "negative binomial" or "beta", with their usual links (identity,
-        logit, log).
+        "gaussian", "bernoulli", "binomial", "poisson", "negative binomial", "ordinal" or "beta", with their usual links
+        (identity, logit, log; cumulative logit for ordered categories).
     hyper
         "integrated": standard deviations and correlations of the effects and the dispersion have a posterior, and the effects
         a Gaussian for each of their values (`quenched.nested`). "raised": standard deviations and dispersion are put where the
@@ -45,6 +48,8 @@ class MixedModel:
         By grouping, the mean correlation matrix of its effects.
     effects_
         By term ("1|group"), a table of its effects by level.
+    cuts_
+        Of an ordinal response, a table of its cut points.
     evidence_, evidence_error_
         Log evidence by importance sampling, in nats.
     fit_
@@ -54,7 +59,9 @@ class MixedModel:
     -----
     The priors are weak. With s the standard deviation of a gaussian response and 1 for all others: fixed effects N(0, (10 s / sd
     of the column)²), the intercept N(0, (10 s + |mean of a gaussian response|)²), standard deviations half-normal of scale 2.5 s,
-    correlations LKJ(2), the logarithm of a dispersion N(log s, 2²).
+    correlations LKJ(2), the logarithm of a dispersion N(log s, 2²); of an ordinal response the first cut point N(0, 5²) and the
+    logarithms of the steps to the others N(0, 1.5²). More than 1,000 effects are too many to have a Gaussian for every
+    value of the hyperparameters: "integrated" then is one Gaussian over effects and hyperparameters together.
     """
 
     def __init__(self, formula: str, likelihood: str = "gaussian", hyper: str = "integrated", *, seed: int = 0):
@@ -77,7 +84,8 @@ class MixedModel:
             )
         written = write(design, self.likelihood, given, self.hyper == "raised")
         options: dict[str, Any] = {"transforms": written.transforms or None, "seed": self.seed, "progress": progress}
-        if self.hyper == "integrated" and written.outer:
+        many = sum(len(factor.levels) * factor.size for factor in design.factors) + design.fixed.shape[1] > _MOST_NESTED
+        if self.hyper == "integrated" and written.outer and not many:
             self.fit_ = nested(written.target, written.start, outer=written.outer, **options)
         else:
             self.fit_ = fit(written.target, written.start, hyper=written.hyper, **options)
@@ -91,12 +99,13 @@ class MixedModel:
             raise ValueError(
                 f"formula={self.formula!r}: likelihood={self.likelihood!r} needs {likelihood.needs} as response."
             )
-        if self.likelihood == "bernoulli" and design.fixed.shape[1] and len(design.response) <= _SEARCHED:
-            guilty = separating(design.fixed, design.names, design.response)
+        rows = _unlimited(self.likelihood, design)
+        if rows is not None and design.fixed.shape[1] and len(design.response) <= _SEARCHED:
+            guilty = separating(design.fixed, design.names, *rows)
             if guilty:
                 warnings.warn(
-                    f"formula: {', '.join(guilty)} separate the zeros from the ones, so that the data alone set no limit to "
-                    "them, and the prior decides; leave one out, or read them as 'large'.",
+                    f"formula: {', '.join(guilty)} separate the responses (zeros from the rest, or ones), so that the data alone "
+                    "set no limit to them, and the prior decides; leave one out, or read them as 'large'.",
                     stacklevel=3,
                 )
 
@@ -129,6 +138,11 @@ class MixedModel:
                 self.correlation_[factor.name] = pandas.DataFrame(
                     mean, index=list(factor.terms), columns=list(factor.terms)
                 )
+        if design.categories:
+            cuts = cut_points(np.asarray(samples["cut_steps"]))
+            labels = [f"{low}|{high}" for low, high in pairwise(design.categories)]
+            spread = cuts.std(axis=0) if self.hyper == "integrated" else np.full(cuts.shape[1], np.nan)
+            self.cuts_ = table(labels, cuts.mean(axis=0), spread)
         self.evidence_, self.evidence_error_ = fit.evidence, fit.evidence_error
 
     def _samples(self, n: int) -> dict[str, Any]:
@@ -151,7 +165,8 @@ class MixedModel:
         else:
             effects = design.matrices.common
             new = np.asarray(effects.evaluate_new_data(table)) if effects else None
-            fixed, _, offset = common(effects, new, len(table))
+            fixed, names, offset = common(effects, new, len(table))
+            fixed = fixed[:, [place for place, name in enumerate(names) if name in design.names]]
         predictor += offset + (drawn["fixed"] @ fixed.T if fixed.shape[1] else 0.0)
         first, random = 0, generator(self.seed, Purpose.NOISE)
         for factor in design.factors:
@@ -170,12 +185,62 @@ class MixedModel:
             everyone = np.concatenate([known, spread * noise], axis=1)
             predictor += np.sum(everyone[:, index] * covariates, axis=2)
             first += factor.size
+        if design.categories:
+            return pandas.DataFrame(self._shares(predictor, drawn["cut_steps"]))
         mean = likelihoods[self.likelihood].mean(predictor)
         return pandas.DataFrame({"mean": mean.mean(axis=0), "sd": mean.std(axis=0)})
 
+    def _shares(self, predictor: np.ndarray, steps: np.ndarray) -> dict[str, np.ndarray]:
+        """The probability of each category in every row, and mean and sd of the expected number of the category."""
+        cuts, mean = cut_points(np.asarray(steps)), likelihoods["ordinal"].mean
+        below = [np.zeros_like(predictor), *(mean(cut[:, None] - predictor) for cut in cuts.T), np.ones_like(predictor)]
+        shares = {
+            label: (high - low).mean(axis=0)
+            for label, (low, high) in zip(self._design.categories, pairwise(below), strict=True)
+        }
+        expected = len(shares) - np.sum(below[1:-1], axis=0)
+        return {"mean": expected.mean(axis=0), "sd": expected.std(axis=0), **shares}
+
+    def plot_effects(self, term: str | None = None, most: int = 60) -> Any:
+        """The effects of a term ("1|group"; the first by default) by level, with two sds to each side, as a figure.
+
+        They are sorted; of more than `most` levels the lowest and the highest are shown.
+        """
+        if not self.effects_:
+            raise ValueError(f"formula={self.formula!r}: it has no varying effects to plot.")
+        if term is not None and term not in self.effects_:
+            raise ValueError(f"term={term!r}: there are {', '.join(map(repr, self.effects_))}.")
+        term = next(iter(self.effects_)) if term is None else term
+        rows = self.effects_[term].sort_values("mean")
+        if len(rows) > most:
+            rows = rows.iloc[[*range(most // 2), *range(len(rows) - most // 2, len(rows))]]
+        drawn = new_figure(5.0, 1.0 + 0.16 * len(rows))
+        axes, places = drawn.subplots(), np.arange(len(rows))
+        axes.errorbar(rows["mean"], places, xerr=2.0 * rows["sd"], fmt="o", color=BLUE, markersize=3, linewidth=1)
+        axes.axvline(0.0, color=GREY, linewidth=1)
+        axes.set_yticks(places, list(rows.index))
+        dress(axes, title=term, xlabel="effect, ± 2 sd")
+        return drawn
+
     def summary(self) -> str:
-        """Tables of fixed effects and standard deviations, the log evidence, and the verdict."""
+        """Tables of fixed effects and standard deviations, correlations and cut points, the log evidence, and the verdict."""
         parts = [f"{self.formula}  ({self.likelihood}, hyperparameters {self.hyper})", "", "Fixed effects"]
         parts += [self.fixed_.round(4).to_string(), "", "Standard deviations", self.sd_.round(4).to_string(), ""]
+        for name, matrix in self.correlation_.items():
+            parts += [f"Correlations, {name}", matrix.round(3).to_string(), ""]
+        if self._design.categories:
+            parts += ["Cut points", self.cuts_.round(4).to_string(), ""]
+        levels = ", ".join(f"{factor.name} {len(factor.levels)}" for factor in self._design.factors)
+        parts += [f"{len(self._design.response)} rows" + (f"; levels: {levels}" if levels else "")]
         parts += [f"log evidence {self.evidence_:.3f} ± {self.evidence_error_:.2g} nats", self.fit_.verdict]
         return "\n".join(parts)
+
+
+def _unlimited(likelihood: str, design: Design) -> tuple[np.ndarray, np.ndarray] | None:
+    """The rows that never mind a higher predictor, and those that never mind a lower one; None where all mind both."""
+    y, n = design.response, 1.0 if design.trials is None else design.trials
+    if likelihood in ("bernoulli", "binomial"):
+        return y == n, y == 0.0
+    if likelihood in ("poisson", "negative binomial"):
+        return np.zeros(len(y), bool), y == 0.0
+    return None

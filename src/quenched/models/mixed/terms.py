@@ -2,7 +2,8 @@
 
 With s the standard deviation of a gaussian response, and 1 for all others: fixed effects have N(0, (10 s / sd of the column)²), the
 intercept N(0, (10 s + |mean of a gaussian response|)²), standard deviations of effects a half-normal of scale 2.5 s, correlations of
-effects LKJ(2), and the logarithm of a dispersion (residual standard deviation, shape, precision) N(log s, 2²).
+effects LKJ(2), and the logarithm of a dispersion (residual standard deviation, shape, precision) N(log s, 2²). The first cut point
+of an ordinal response has N(0, 5²), and the logarithms of the steps to the next ones N(0, 1.5²).
 """
 
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from quenched.targets import Target, dot, each, each_entry, sum_of, whole
 from quenched.transforms import correlation_cholesky
 
 _LKJ = 2.0
-_HYPER = ("log_sd", "log_dispersion")  # what may be raised
+_HYPER = ("log_sd", "log_dispersion", "cut_steps")  # what may be raised
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,9 @@ class OfRow:
         predictor = row["offset"] + (seen["fixed"] if self.fixed else 0.0)
         for name in self.factors:
             predictor = predictor + row[f"z:{name}"] @ jnp.atleast_1d(seen[f"effects.{name}"])
-        value = likelihoods[self.likelihood].log_density(predictor, row, seen.get("log_dispersion"))
+        value = likelihoods[self.likelihood].log_density(
+            predictor, row, seen.get("log_dispersion", seen.get("cut_steps"))
+        )
         return row["weight"] * value
 
 
@@ -85,6 +88,15 @@ class OfDispersion:
 
     def __call__(self, seen):
         return norm.logpdf(seen["log_dispersion"], self.centre, 2.0)
+
+
+@dataclass(frozen=True)
+class OfCuts:
+    """The prior of the first cut point, and of the logarithms of the steps from it."""
+
+    def __call__(self, seen):
+        steps = seen["cut_steps"]
+        return norm.logpdf(steps[0], 0.0, 5.0) + jnp.sum(norm.logpdf(steps[1:], 0.0, 1.5))
 
 
 @dataclass(frozen=True)
@@ -176,6 +188,11 @@ def write(design: Design, likelihood: str, weights: np.ndarray, raised: bool) ->
         start["log_dispersion"] = np.log(unit)
         outer.append("log_dispersion")
         terms += _each(OfDispersion(float(np.log(unit))), None, {"log_dispersion": whole}, raised)
+    if design.categories:
+        sees["cut_steps"] = whole
+        start["cut_steps"] = _first_cuts(design.response)
+        outer.append("cut_steps")
+        terms += _each(OfCuts(), None, {"cut_steps": whole}, raised)
     if fixed:
         terms += _each(OfFixed(), _fixed_sds(design, unit, gaussian), {"fixed": each_entry}, raised)
         if gaussian and "Intercept" in design.names:
@@ -191,3 +208,10 @@ def _fixed_sds(design: Design, unit: float, gaussian: bool) -> np.ndarray:
     if gaussian:
         sds = np.where(spread > 0.0, sds, sds + abs(float(design.response.mean())))
     return sds
+
+
+def _first_cuts(codes: np.ndarray) -> np.ndarray:
+    """Where the shares of the categories would put them."""
+    shares = np.cumsum(np.bincount(codes.astype(int)))[:-1] / len(codes)
+    cuts = np.log(shares / (1.0 - shares))
+    return np.concatenate([cuts[:1], np.log(np.maximum(np.diff(cuts), 1e-3))])

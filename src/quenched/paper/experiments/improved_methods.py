@@ -66,7 +66,7 @@ def compared(posed: Posed, chains: int, draws: int) -> dict[str, Any]:
             continue
         if found is not None:
             fits[key] = found
-    for key in [key for key, found in fits.items() if not np.isfinite(found.check_bound) or not found.converged]:
+    for key in [key for key, found in fits.items() if not np.isfinite([found.check_bound, found.khat]).all()]:
         failed[key] = fits.pop(key).message
     guide = fits.get("nested", fits.get("warped"))
     if guide is None:

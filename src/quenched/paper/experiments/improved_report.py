@@ -13,6 +13,7 @@ from quenched.paper.experiments.tasks import Outcome
 from quenched.plots import BLUE, GREEN, GREY, ORANGE, dress, new_figure
 from quenched.report import Markup, figure, table
 
+_SETTLED = 1.05
 _COLOURS = {
     "laplace": ("#999999", ":"),
     "nested_laplace": ("#CC79A7", "--"),
@@ -61,7 +62,13 @@ def sections(outcomes: Sequence[Outcome], records: Sequence[Record]) -> list[Sec
             "worst ratio of an sd to the true one, and the mean ratio for all other parameters.",
             _of_outer(found),
         ]
-    parts += ["The truth itself:", _of_truth(found), *_figures(found)]
+    unsure = [name for name, result in found.items() if result["truth"]["rhat"] > _SETTLED]
+    said = (
+        f" Where R-hat exceeds {_SETTLED}, differences between good methods mean nothing: {', '.join(unsure)}."
+        if unsure
+        else ""
+    )
+    parts += [f"The truth itself.{said}", _of_truth(found), *_figures(found)]
     return [("Improved Gaussian approximations (what the paper leaves open)", parts)]
 
 
@@ -189,5 +196,6 @@ def _figures(found: dict[str, Any]) -> list[Any]:
             dress(panel, title=marginal["name"])
             panel.set_yticks([])
         panels[-1].legend(fontsize=6, frameon=False)
-        parts.append(figure(drawn, f"{name}: marginals in which the methods differ most."))
+        shown = ", ".join(marginal["name"] for marginal in result["marginals"])
+        parts.append(figure(drawn, f"{name}: marginals in which the methods differ most ({shown})."))
     return parts

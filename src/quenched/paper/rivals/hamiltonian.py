@@ -2,7 +2,7 @@
 
 With w = T(z) the chains run in z, where the target is log p(T(z)) + log |T′(z)|. However good T is, they converge to the target; the
 better it is, the nearer to a standard normal it is there, and the fewer steps they need. Step lengths are found while the
-chains warm up, by the acceptance of all of them, and path lengths are random, so that no direction returns to where it began.
+chains warm up, by the acceptance of all of them; steps and paths have random lengths, so that no direction returns to where it began.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,8 @@ from quenched.arrays import Array
 from quenched.draws import Purpose, generator
 from quenched.result import Fit
 
-_ACCEPTED = 0.85  # of the proposals
+_ACCEPTED = 0.9  # of the proposals
+_SHORTEST = 0.2  # of a step, relative to the longest: short ones free a chain from a narrow place
 _PATH = 2.4  # the longest, in standard deviations
 _MOST_STEPS = 64
 
@@ -54,7 +55,7 @@ def hamiltonian(fit: Fit, *, chains: int = 16, draws: int = 1000, warm: int = 30
     dim, total = fit.posterior.dim, warm + draws
     with jax.enable_x64(True):
         points = jnp.asarray(0.7 * random.standard_normal((chains, dim)))
-        numbers = random.standard_normal((total, chains, dim)), random.uniform(size=(total, chains + 1))
+        numbers = random.standard_normal((total, chains, dim)), random.uniform(size=(total, chains + 2))
         z, accepted, n_steps = _run(log_density, points, *numbers, jnp.arange(total) < warm)
         z = np.asarray(z)[warm:]
         normal = random.standard_normal((draws * chains, dim))
@@ -92,12 +93,13 @@ def _run(log_density: Callable[[Array], Array], points: Array, momenta: Any, uni
     def draw(carried, given):
         (z, value, slope), log_step, averaged, count = carried
         momentum, chance, warm = given
-        step = jnp.exp(jnp.where(warm, log_step, averaged))
-        n = jnp.clip(jnp.ceil(chance[-1] * _PATH / step), 1, _MOST_STEPS).astype(int)
+        whole = jnp.exp(jnp.where(warm, log_step, averaged))
+        n = jnp.clip(jnp.ceil(chance[-1] * _PATH / whole), 1, _MOST_STEPS).astype(int)
+        step = whole * (_SHORTEST + (1.0 - _SHORTEST) * chance[-2])
         new, new_value, new_slope, end = leap(step, n, (z, value, slope, momentum))
         energy = new_value - value + 0.5 * jnp.sum(momentum**2 - end**2, axis=1)
         rate = jnp.where(jnp.isfinite(energy), jnp.minimum(1.0, jnp.exp(energy)), 0.0)
-        taken = chance[:-1] < rate
+        taken = chance[:-2] < rate
         keep = lambda a, b: jnp.where(taken.reshape(-1, *(1,) * (a.ndim - 1)), a, b)
         place = (keep(new, z), keep(new_value, value), keep(new_slope, slope))
         count = count + 1.0
