@@ -112,6 +112,14 @@ def findings() -> str:
     return "\n".join(["| a diagnosis may find | what it means, and what to do |", "|---|---|", *rows])
 
 
+def plots() -> str:
+    """Every plot."""
+    import quenched.plots
+
+    names = [name for name in quenched.plots.__all__ if name.startswith("plot_")]
+    return "\n\n".join(f"::: {getattr(quenched.plots, name).__module__}.{name}" for name in names)
+
+
 def decisions() -> str:
     import decisions
 
@@ -166,5 +174,6 @@ PARTS = {
     "findings": findings,
     "messages": messages,
     "decisions": decisions,
+    "plots": plots,
     "reference": reference,
 }
