@@ -7,14 +7,16 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent))  # MkDocs takes it back once this file has been read
+
+import decisions as pictured  # noqa: E402
+import gallery  # noqa: E402
+import messages as raised  # noqa: E402
+import rooms  # noqa: E402
 
 
 def on_config(config, **_):
     """Lists the pages that are made, under their headings in the navigation."""
-    import gallery
-    import rooms
-
     made = {
         "Gallery": ["gallery/index.md", *(f"gallery/{path.stem}.md" for path in gallery.paths())],
         "Rooms": ["rooms/index.md", *(f"rooms/{room.name}.md" for room in rooms.rooms())],
@@ -39,8 +41,6 @@ def _listed(entries: list, made: dict[str, list[str]]) -> list:
 
 def on_files(files, config, **_):
     """Adds the pages of the gallery, with their pictures, and those of the rooms."""
-    import gallery
-    import rooms
     from mkdocs.structure.files import File
 
     found = gallery.examples()
@@ -112,16 +112,22 @@ def findings() -> str:
     return "\n".join(["| a diagnosis may find | what it means, and what to do |", "|---|---|", *rows])
 
 
-def decisions() -> str:
-    import decisions
+def plots() -> str:
+    """Every plot."""
+    import quenched.plots
 
-    return decisions.decisions()
+    names = [name for name in quenched.plots.__all__ if name.startswith("plot_")]
+    return "\n\n".join(f"::: {getattr(quenched.plots, name).__module__}.{name}" for name in names)
+
+
+def decisions() -> str:
+    """The picture of questions."""
+    return pictured.decisions()
 
 
 def messages() -> str:
-    import messages
-
-    return messages.table()
+    """Every error that is raised on purpose."""
+    return raised.table()
 
 
 # What a finding means. One without a line is a mistake, and ends the build.
@@ -166,5 +172,6 @@ PARTS = {
     "findings": findings,
     "messages": messages,
     "decisions": decisions,
+    "plots": plots,
     "reference": reference,
 }

@@ -167,6 +167,7 @@ def test_one_experiment_end_to_end_with_a_failure(tmp_path, monkeypatch):
     text = written.report.read_text(encoding="utf-8")
     assert {outcome.task.arguments["which"] for outcome in written.failed} == {"top"}
     assert "What failed" in text
+    assert text.index('class="verdict bad"') < text.index("<table")
     assert "bivariate/top-laplace-0" in text
     with (tmp_path / "results.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
