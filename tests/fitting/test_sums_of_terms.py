@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.scipy.stats import norm
+from scipy import optimize
 
 import quenched as qd
 from quenched.draws import term_draws
@@ -158,6 +159,34 @@ def test_gaussian_models_are_exact_with_the_fewest_draws_and_hyperparameters_are
     whole = np.concatenate([np.eye(12)[group], design], axis=1)
     precision = whole.T @ whole / noise + np.diag([1.0] * 12 + [0.25] * 3)
     np.testing.assert_allclose(fit.posterior.member.precision.toarray(), precision, rtol=1e-4, atol=1e-8)
+
+
+def around(seen, row, *, hyper):
+    return norm.logpdf(row, hyper["centre"] + seen["u"], jnp.exp(hyper["log_noise"]))
+
+
+def spread(seen, *, hyper):
+    return norm.logpdf(seen["u"], 0.0, jnp.exp(hyper["log_sd"]))
+
+
+def test_hyperparameters_that_go_with_the_posterior_take_few_rounds():
+    """A centre that the effects follow, and the sds of both: by steps on each alone it takes hundreds of rounds."""
+    random, group = np.random.default_rng([1, 4]), np.repeat(np.arange(6), 40)
+    y = 3.0 + 0.5 * random.standard_normal(6)[group] + random.standard_normal(240)
+
+    def lost(numbers):
+        centre, log_sd, log_noise = numbers
+        noise, means = np.exp(2.0 * log_noise), y.reshape(6, 40).mean(axis=1)
+        between = np.exp(2.0 * log_sd) + noise / 40
+        within = np.sum((y.reshape(6, 40) - means[:, None]) ** 2)
+        normal = 240 * np.log(2.0 * np.pi) + 6 * np.log(40 * between) + 234 * np.log(noise)
+        return 0.5 * (normal + within / noise + np.sum((means - centre) ** 2) / between)
+
+    target = qd.sum_of(qd.each(around, y, sees={"u": group}), qd.each(spread, sees={"u": qd.each_entry}))
+    hyper = {"centre": np.asarray(0.0), "log_sd": np.asarray(0.0), "log_noise": np.asarray(0.5)}
+    fit = qd.fit(target, {"u": np.zeros(6)}, hyper=hyper, draws=16, progress=False)
+    assert fit.bound == pytest.approx(-optimize.minimize(lost, [3.0, -2.0, 0.0]).fun, abs=2e-4)
+    assert fit.n_objective_evaluations < 40
 
 
 def logistic(seen, row):

@@ -261,7 +261,8 @@ class Factor:
         values = np.zeros(pattern.size)
         inverse = np.zeros((0, 0))
         if r:
-            lower, _ = scipy.linalg.lapack.dpotri(self.root, lower=1)  # a third of the work of solving for the identity
+            (invert,) = scipy.linalg.get_lapack_funcs(("potri",), (self.root,))
+            lower, _ = invert(self.root, lower=1)  # a third of the work of solving for the identity
             inverse = np.tril(lower) + np.tril(lower, -1).T
             values[pattern.root_at : pattern.root_at + r * r] = inverse.ravel()
         if pattern.border is not None and self.border is not None:
