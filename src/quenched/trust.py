@@ -238,7 +238,7 @@ def drift(posterior: Posterior, names: list[str], log_ratios: np.ndarray, z: np.
 def _some(found: list[Departure]) -> str:
     worst, *others = found
     more = f"; {len(others)} more differ" if others else ""
-    if worst.of_sd and abs(worst.ratio - 1.0) >= abs(worst.shift):
+    if worst.of_sd and not (worst.of_mean and abs(worst.shift) > abs(worst.ratio - 1.0)):
         return f"by importance weights the sd of {worst.name} is {worst.ratio:.2f} times the posterior's{more}"
     return f"by importance weights the mean of {worst.name} is {worst.shift:+.2f} sds away{more}"
 
