@@ -138,9 +138,9 @@ FOUND = {
     "draws suffice": "Nothing to do: the standard errors due to the draws stand in the table.",
     "correlations left out": "The family leaves out correlations that the means know of: read the sds of `diagnosis.linear_response`, or "
     "take a larger family.",
-    "skewed": 'The target is skewed along the parameters that are named: `family="auto"`, or another scale for them.',
     "driven": "The spread of the others changes with the parameters that are named (a funnel): write the model non-centred, or nest "
     "them: `qd.nested(log_density, start, outer=[...])`.",
+    "skewed": 'The target is skewed along the parameters that are named: `family="auto"`, or another scale for them.',
     "copies elsewhere": "The log density has equal copies (exchanged components, changed signs): add what it says to the evidence, or order "
     "the components (`qd.ordered`).",
 }

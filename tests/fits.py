@@ -39,6 +39,8 @@ def make_fit(
         history=History(rounds),
         settings={
             "draws": "matched",
+            "draws_seed": 7,
+            "groups": None,
             "seed": 7,
             "family": "diagonal",
             "method": "Joint",

@@ -38,7 +38,7 @@ def test_eight_schools_end_to_end(run, tmp_path):
     page = (tmp_path / "results" / "eight_schools.html").read_text(encoding="utf-8")
     assert "<h1>eight_schools</h1>" in page
     assert "<strong>Trust " in page
-    assert page.count("data:image/svg+xml") == 2
+    assert page.count("data:image/svg+xml") == 3
     for text in ("eta[7]", "check bound", fit.status, "results/eight_schools.npz", "results/eight_schools.html"):
         assert text in done.stdout
 

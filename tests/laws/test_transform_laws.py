@@ -319,7 +319,7 @@ def test_a_start_outside_the_support_is_named(transform, value, needs):
     ("make", "message"),
     [
         (lambda: qd.interval(1.0, 1.0), r"interval\(1.0, 1.0\).*lower below the upper"),
-        (lambda: qd.interval(0.0, np.inf), r"interval\(0.0, inf\): both ends must be finite"),
+        (lambda: qd.interval(0.0, np.inf), r"interval\(lower=0.0, upper=inf\): both ends must be finite"),
         (lambda: qd.interval(np.nan, 1.0), "both ends must be finite"),
         (lambda: describe_space({"a": 1.0}, {"a": qd.ordered}), "transforms: a: ordered applies to arrays"),
         (

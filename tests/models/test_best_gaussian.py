@@ -194,7 +194,7 @@ def test_misuse_of_the_bound(change, message):
         ({"labels": np.ones(4)}, "labels are all 1"),
         ({"features": np.full((4, 1), np.inf)}, r"features is inf at \(0, 0\)"),
         ({"prior_precision": 0.0}, "prior_precision is 0.0"),
-        ({"max_rounds": 0}, "max_rounds is 0"),
+        ({"max_rounds": 0}, "max_rounds=0"),
     ],
 )
 def test_misuse_of_the_fit(change, message):

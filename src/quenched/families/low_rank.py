@@ -155,6 +155,14 @@ class LowRank(Family):
     ----------
     rank
         Number of directions.
+
+    Examples
+    --------
+    >>> covariance = np.diag(np.linspace(1.0, 3.0, 40)) + 1.0  # one direction that all share
+    >>> precision = np.linalg.inv(covariance)
+    >>> fit = qd.fit(lambda w: -0.5 * w @ precision @ w, np.zeros(40), family=qd.LowRank(1))
+    >>> np.allclose(fit.sd, np.sqrt(np.diag(covariance)), rtol=1e-3)
+    True
     """
 
     rank: int = 10

@@ -7,7 +7,7 @@ for their eigenvalues: each gains λ − 1 − log λ. So D alone is searched fo
 from collections.abc import Callable
 
 import numpy as np
-import scipy.optimize
+import scipy  # its parts are imported when they are first asked for
 
 from quenched.families.precision import cholesky_or_nan, natural_units, positive_definite
 

@@ -160,8 +160,8 @@ def test_labels_that_ignore_the_features_are_reported():
         ({"labels": np.ones(4)}, "labels are all 1; give data items of both classes"),
         ({"prior_precision": 0.0}, "prior_precision is 0.0; give a positive number"),
         ({"prior_precision": np.nan}, "prior_precision is nan"),
-        ({"max_rounds": 0}, "max_rounds is 0"),
-        ({"tolerance": -1.0}, "tolerance is -1.0"),
+        ({"max_rounds": 0}, "max_rounds=0"),
+        ({"tolerance": -1.0}, "tolerance=-1.0"),
     ],
 )
 def test_misuse(change, message):

@@ -142,7 +142,7 @@ def read_index(leaf: str, index: Any) -> np.ndarray:
         array, ragged = np.zeros(0), True
     except Exception as error:  # of whatever it is, when it is made an array
         raise ValueError(f"sees: the index of {leaf!r}, {shown(index)}, is not an array: {error}.") from error
-    if ragged and np.ndim(index) == 0 and not isinstance(index, (list, tuple)):
+    if ragged and not isinstance(index, (list, tuple)) and np.ndim(index) == 0:
         ragged = False
     if ragged:
         counts = sorted({int(np.size(row)) for row in index})
