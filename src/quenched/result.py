@@ -14,7 +14,7 @@ from quenched.outcome import History, Optimum, Status
 from quenched.posterior import Derived, Posterior, derived, natural_moments, to_natural
 from quenched.problem import Problem
 from quenched.targets import Hyper, Model
-from quenched.transforms import Parameters, Space
+from quenched.transforms import Foreign, Parameters, Space
 from quenched.trust import (
     NAN_FURTHER_OUT,
     Answer,
@@ -188,7 +188,8 @@ class Fit(Weighed):
 
     @cached_property
     def _reweighted(self) -> Reweighted | None:
-        if not len(self.log_ratios) or hopeless(self.weights):
+        foreign = any(isinstance(leaf.transform, Foreign) for leaf in self.space.leaves)  # known to its model alone
+        if not len(self.log_ratios) or hopeless(self.weights) or (foreign and self.space.joint is None):
             return None
         samples = self.posterior.transform(self.check_draws)
         return reweight(self.space, self.mean, self.sd, samples, self.weights.weights)
