@@ -78,3 +78,13 @@ def test_strict_promotion_with_transforms_precisions_and_hyperparameters():
         assert qd.fit(general, np.zeros(2), draws=8, progress=False).converged
         host = qd.from_value_and_grad(lambda w: (-np.sum(w**4), -4.0 * w**3))
         assert qd.fit(host, np.ones(2), draws=8, progress=False).converged
+
+
+def test_a_density_that_was_compiled_before_in_32_bits_is_fitted():
+    """JAX remembers the arrays that it closes over in the precision of their first trace."""
+    data = np.array([1.0, 2.0, 6.0])
+    log_density = lambda w: jnp.sum(-0.5 * (data - w) ** 2)
+    with jax.enable_x64(False):
+        assert jax.jit(log_density)(0.0) == -20.5
+        fit = qd.fit(log_density, 0.0, progress=False)
+    assert fit.mean == pytest.approx(3.0, abs=1e-9)
