@@ -113,6 +113,7 @@ def test_a_notebook_has_one_output_that_is_emptied(monkeypatch):
     ipython.get_ipython, ipython.display = lambda: kernel, notebook
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", notebook)
+    monkeypatch.setattr(display, "_REFRESH", -1.0)  # a quick fit is over before it is shown twice
     qd.fit(lambda w: -jnp.cosh(w), 0.0)
     assert "starting" in shown[0]
     assert shown[-1] == ""
