@@ -4,12 +4,12 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import numpy as np
 
 from quenched.draws import TermDraws, make, term_draws
 from quenched.numbers import check_data, read_arrays
 from quenched.objective import Objective
+from quenched.precision import in_double
 from quenched.problem import make_problem
 from quenched.projected import ProjectedBound, bound_at
 from quenched.result import Fit, Origin
@@ -29,7 +29,7 @@ def attach(fit: Fit, log_density: Callable[..., Any] | Target | Model, data: Any
     """
     model = log_density if isinstance(log_density, Model) else None
     target, settings = read_target(log_density) if model is None else model.target, fit.settings
-    with jax.enable_x64(True):
+    with in_double():
         space = fit.space if model is None else _space_of(model, fit.space)
         data = model.data if data is None and model is not None else data
         own = read_arrays("data", data)

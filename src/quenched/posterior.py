@@ -16,6 +16,7 @@ import numpy as np
 from quenched.draws import Draws, Purpose, generator, make, stream
 from quenched.families import Member, ask
 from quenched.numbers import given_function, real_array, whole_number
+from quenched.precision import in_double
 from quenched.text import shown
 from quenched.transforms import Parameters, Space, real
 
@@ -44,7 +45,7 @@ class Posterior:
     @cached_property
     def mean(self) -> np.ndarray:
         """m: also of a warped posterior, whose terms have mean zero."""
-        with jax.enable_x64(True):  # a field needs no program, but some families put theirs together
+        with in_double():  # a field needs no program, but some families put theirs together
             return np.asarray(self.member.mean)
 
     @cached_property
@@ -134,7 +135,7 @@ class Posterior:
         return self.of(units)
 
     def _ask(self, name: str, *inputs: np.ndarray) -> np.ndarray:
-        with jax.enable_x64(True):
+        with in_double():
             return np.asarray(ask(self.member, name, *inputs))
 
 
@@ -173,7 +174,7 @@ def to_natural(space: Space, vectors: np.ndarray) -> Parameters:
     """Rows on the real line to a pytree in natural units with a leading axis."""
     if space.joint is not None and space.joint.on_host:
         return space.joint.to_natural(space.unravel_rows(vectors))
-    with jax.enable_x64(True):
+    with in_double():
         return jax.tree.map(np.asarray, _all_to_natural(space, vectors))
 
 
@@ -226,7 +227,7 @@ def natural_moments_of_many(members: Member, space: Space) -> tuple[Parameters, 
     draws = moment_draws(space.dim).points if space.constrained else None
     if space.joint is not None and space.joint.on_host:
         return _moments_on_host(members, space, draws)
-    with jax.enable_x64(True):
+    with in_double():
         return jax.tree.map(np.array, _moments(space, members, draws))
 
 
@@ -286,7 +287,7 @@ class Derived(NamedTuple):
 def derived(function: Callable[[Parameters], Any], samples: Parameters) -> Derived:
     """Moments and quantiles of a function over samples with a leading axis."""
     given_function("function", function, "function(parameters) -> number, array or pytree")
-    with jax.enable_x64(True):
+    with in_double():
         values = jax.tree.map(np.asarray, jax.jit(jax.vmap(lambda parameters: function(parameters)))(samples))
     n = len(jax.tree.leaves(samples)[0])
     over = lambda take: jax.tree.map(take, values)

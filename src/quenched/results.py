@@ -13,6 +13,7 @@ import numpy as np
 from quenched.families import Member
 from quenched.outcome import History, Optimum, Round, Status
 from quenched.posterior import Posterior, natural_moments_of_many
+from quenched.precision import in_double
 from quenched.problem import Batch
 from quenched.result import Fit, Origin
 from quenched.targets import Hyper
@@ -248,7 +249,7 @@ class Fits:
     @property
     def covariance(self) -> np.ndarray:
         """Of the raveled vectors on the real line, (problem, dim, dim)."""
-        with jax.enable_x64(True):
+        with in_double():
             return np.asarray(jax.vmap(lambda member: member.covariance)(self.member))
 
     def table(self) -> dict[str, np.ndarray]:

@@ -80,11 +80,34 @@ def test_strict_promotion_with_transforms_precisions_and_hyperparameters():
         assert qd.fit(host, np.ones(2), draws=8, progress=False).converged
 
 
-def test_a_density_that_was_compiled_before_in_32_bits_is_fitted():
-    """JAX remembers the arrays that it closes over in the precision of their first trace."""
-    data = np.array([1.0, 2.0, 6.0])
+FITTED = {
+    "fit": lambda log_density: qd.fit(log_density, 0.0, progress=False).mean,
+    "fit_many": lambda log_density: qd.fit_many(
+        lambda w, shift: log_density(w - shift), 0.0, np.zeros(2), progress=False
+    ).mean[1],
+    "laplace": lambda log_density: qd.baselines.laplace(log_density, 0.0, progress=False).mean,
+}
+
+
+@pytest.mark.parametrize("called", FITTED)
+def test_a_density_is_compiled_in_both_precisions(called):
+    """JAX 0.10 remembers the arrays that a program closes over in the precision of the first one."""
+    data = np.array([1.0, 2.0, 6.0 + 2.0**-40])
     log_density = lambda w: jnp.sum(-0.5 * (data - w) ** 2)
     with jax.enable_x64(False):
-        assert jax.jit(log_density)(0.0) == -20.5
-        fit = qd.fit(log_density, 0.0, progress=False)
-    assert fit.mean == pytest.approx(3.0, abs=1e-9)
+        before = jax.jit(log_density)
+        assert before(0.0) == -20.5
+        assert FITTED[called](log_density) == pytest.approx(data.mean(), abs=1e-9)
+        after = jax.jit(lambda w: log_density(w))(0.0)
+        assert (after.dtype, after) == (np.float32, -20.5)
+        assert before(0.0) == -20.5
+        assert jax.grad(log_density)(0.0) == 9.0
+
+
+def test_an_array_has_the_precision_that_holds_wherever_it_is_used_first():
+    """What is computed from the array alone would be in 32 bits unseen: nothing there is mixed with 64."""
+    data = np.array([1.0 / 3.0, 2.0 / 3.0])
+    log_density = lambda w: -0.5 * (w - jnp.dot(data, data)) ** 2
+    with jax.enable_x64(False):
+        jax.jit(log_density)(0.0)
+        assert qd.fit(log_density, 0.0, progress=False).mean == pytest.approx(5.0 / 9.0, abs=1e-14)

@@ -24,6 +24,7 @@ from quenched.numbers import (
     seed_number,
     whole_number,
 )
+from quenched.precision import in_double
 from quenched.results import Fits
 from quenched.targets import Target
 from quenched.transforms import Space
@@ -230,7 +231,7 @@ def _ranked(parameters: Any, fits: Fits, good: np.ndarray, n_samples: int, seed:
     Each data set has its own standard-normal draws: with the same for all, an unlucky draw would shift every rank.
     """
     random, columns = generator(seed, Purpose.RANKS), []
-    with jax.enable_x64(True):
+    with in_double():
         for places in np.array_split(good, max(1, len(good) // 64)):
             member = jax.tree.map(lambda leaf: jnp.asarray(leaf[places]), fits.member)  # noqa: B023
             z = random.standard_normal((len(places), n_samples, fits.space.dim))

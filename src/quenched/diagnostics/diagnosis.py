@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from quenched.diagnostics.curvature import Curvature, missed_spread, whitened
@@ -23,6 +22,7 @@ from quenched.diagnostics.terms import TermsResponse, terms_draw_error, terms_op
 from quenched.fitting import Watcher, quiet_blas
 from quenched.numbers import whole_number
 from quenched.objective import Objective
+from quenched.precision import in_double
 from quenched.projected import ProjectedBound
 from quenched.result import Fit, require_origin
 from quenched.transforms import Parameters, real_names
@@ -177,7 +177,7 @@ def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES
             "fit: it is nested, and the errors of its inner Gaussians are not taken apart; what its check draws say is in "
             "fit.verdict, fit.khat and fit.evidence."
         )
-    with jax.enable_x64(True), quiet_blas(problem.target.on_host), Watcher(progress, None) as watch:
+    with in_double(), quiet_blas(problem.target.on_host), Watcher(progress, None) as watch:
         found = (_of_terms if member.on_host else _of_draws)(fit, replicates, watch, progress)
         watch.say("how far the family is from the target")
         samples = int(np.clip(_MOST_NUMBERS / (problem.dim + problem.n_rows), min(100, samples), samples))

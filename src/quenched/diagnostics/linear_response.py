@@ -24,6 +24,7 @@ from quenched.execute import compiled, obey_interrupts
 from quenched.families import Role, roles
 from quenched.fitting import Watcher, quiet_blas
 from quenched.posterior import moment_draws
+from quenched.precision import in_double
 from quenched.text import shown
 from quenched.transforms import Parameters, Space
 
@@ -62,7 +63,7 @@ class LinearResponse:
     @cached_property
     def covariance(self) -> np.ndarray:
         """Of the raveled parameters on the real line."""
-        with jax.enable_x64(True):
+        with in_double():
             return self._covariance(np.asarray(_of_means(self._curvature.coordinates)))
 
     @cached_property
@@ -102,7 +103,7 @@ class LinearResponse:
                 "linear_response: the model maps its parameters to natural units in code that JAX cannot differentiate; "
                 "linear_response.covariance is that on the real line."
             )
-        with jax.enable_x64(True):
+        with in_double():
             value = lambda vector: function(self._space.to_natural(vector))
             shapes = jax.eval_shape(value, jax.ShapeDtypeStruct((self._space.dim,), np.float64))
             z = moment_draws(self._space.dim).points

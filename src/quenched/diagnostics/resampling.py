@@ -2,11 +2,10 @@
 
 import warnings
 
-import jax
-
 from quenched.diagnostics.importance import weigh
 from quenched.draws import Purpose, generator
 from quenched.numbers import whole_number
+from quenched.precision import in_double
 from quenched.result import Fit, require_origin
 from quenched.transforms import Parameters
 from quenched.weights import BAD, weigh_ratios
@@ -24,7 +23,7 @@ def resample(fit: Fit, n: int, seed: int = 0) -> Parameters:
     """
     whole_number("n", n, 1)
     problem, hyper, _ = require_origin(fit)
-    with jax.enable_x64(True):
+    with in_double():
         pool = weigh(problem, fit.posterior.member, hyper, max(_POOL * n, _SMALLEST_POOL), fit.settings["seed"])
     judged = weigh_ratios(pool.log_ratios[:_SMALLEST_POOL])  # those of a diagnosis, so that both say the same
     if not judged.khat <= BAD and not judged.share > 0.8:

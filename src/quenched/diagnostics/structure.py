@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from quenched.draws import Purpose, generator
+from quenched.precision import in_double
 from quenched.problem import Problem, make_problem
 from quenched.targets import Target, read_model
 from quenched.transforms import describe_space
@@ -52,7 +53,7 @@ def check_structure(
     if getattr(target, "terms", None) is None:
         raise ValueError("target: has no structure that could be wrong; give a sum of terms, quenched.sum_of(...).")
     asks = {name for term in target.terms.terms for name in term.asks}
-    with jax.enable_x64(True):
+    with in_double():
         space, point = describe_space(start, transforms)
         own = (data if "data" in asks else None, hyper if "hyper" in asks else None)
         summed = make_problem(target, space, *own)

@@ -12,6 +12,7 @@ from quenched.diagnostics.optimisation import OptimisationError
 from quenched.draws import Purpose, TermDraws, generator
 from quenched.families import SparseGaussian, factor
 from quenched.fitting import NewtonAscent, NewtonPoint, nats_left, stand_at
+from quenched.precision import in_double
 from quenched.problem import Problem
 from quenched.projected import Expected, FreeChanges, ProjectedBound
 from quenched.targets import Hyper
@@ -113,7 +114,7 @@ class TermsResponse:
     def _responses(self, directions: np.ndarray) -> np.ndarray:
         """The change of all means with a push along each direction."""
         found = []
-        with jax.enable_x64(True):
+        with in_double():
             for direction in directions:
                 spread = np.sqrt(direction @ self._posterior.factor.solve(direction))
                 ends = [self._pushed(sign * _PUSH / spread * direction) for sign in (1.0, -1.0)]

@@ -14,6 +14,7 @@ from quenched.draws import Purpose, generator
 from quenched.export.rows import log_likelihood_of, observed_of
 from quenched.numbers import seed_number, whole_number
 from quenched.objective import log_q, log_ratios
+from quenched.precision import in_double
 from quenched.result import Fit
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _statistics(fit: Fit, n: int, seed: int) -> dict[str, np.ndarray]:
         return {}
     problem, hyper, _ = fit.origin
     z = generator(seed, Purpose.SAMPLES).standard_normal((n, fit.posterior.dim))  # those of `fit.sample`
-    with jax.enable_x64(True):
+    with in_double():
         ratios = log_ratios(problem, fit.posterior.member, hyper, z)
         own = np.asarray(log_q(fit.posterior.member, z))
     return {"lp": ratios + own, "log_weight": ratios}

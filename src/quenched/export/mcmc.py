@@ -14,6 +14,7 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.posterior import to_natural
+from quenched.precision import in_double
 from quenched.problem import Problem, RealLine
 from quenched.result import Fit, require_origin
 from quenched.targets import Hyper
@@ -129,7 +130,7 @@ def nuts_start(fit: Fit) -> NutsStart:
 
 
 def _on_host(problem: Problem, vector: Any, data: Any) -> float:
-    with jax.enable_x64(True):
+    with in_double():
         return float(
             problem.executor(1).values(np.asarray(vector, dtype=np.float64)[None], data, problem.hyper.free)[0]
         )

@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from quenched.precision import in_double
 from quenched.result import Fit
 
 _AT_A_TIME = 64  # samples
@@ -23,7 +24,7 @@ def log_likelihood_of(fit: Fit, samples: Any) -> dict[str, np.ndarray] | None:
         return terms.log_densities(parameters, data, hyper)
 
     names = _names(terms)
-    with jax.enable_x64(True):
+    with in_double():
         each = jax.jit(lambda chosen, data: jax.lax.map(lambda one: of_rows(one, data), chosen, batch_size=_AT_A_TIME))
         found = each(samples, problem.data)
     kept = {name: np.asarray(values) for name, values in zip(names, found, strict=True) if name}

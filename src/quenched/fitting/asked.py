@@ -24,6 +24,7 @@ from quenched.fitting.settings import Settings
 from quenched.fitting.threads import quiet_blas
 from quenched.numbers import check_data, positive_number, seed_number, whole_number
 from quenched.outcome import Status
+from quenched.precision import in_double
 from quenched.problem import Batch, Rows, make_batch, make_problem
 from quenched.projected import structure_of
 from quenched.result import Fit, FitError
@@ -177,7 +178,7 @@ def ready(model: Model, progress: bool, max_seconds: Any, *, many: bool = False,
         raise ValueError("hyper: a host function gives no gradient for hyperparameters; write it in JAX.")
     agree = bool if mesh is None else agreed
     progress = progress if mesh is None or writes(mesh) else False
-    with jax.enable_x64(True), quiet_blas(on_host), Watcher(progress, max_seconds, agree) as watch:
+    with in_double(), quiet_blas(on_host), Watcher(progress, max_seconds, agree) as watch:
         yield watch
 
 

@@ -32,7 +32,6 @@ from quenched.transforms import Space, describe_space
 from quenched.trust import Trust, gains
 
 _MOST_WARPED = 300  # parameters of a sum of terms for which a warped posterior is tried
-_TWO_PRECISIONS = ("requires arguments to have the same dtypes", "Cannot lower jaxpr with verifier errors")
 _MOST_BENT = 12  # parameters whose axes are bent unasked: of 23, that took sixty times what the Gaussian did
 
 
@@ -165,18 +164,6 @@ def fit(
 
 
 def _fitted(model: Model, resumed: Fit | None, asked: "Asked", watch: Watcher) -> Fit:
-    try:
-        return _fitted_once(model, resumed, asked, watch)
-    except (TypeError, ValueError) as error:
-        if not any(words in str(error) for words in _TWO_PRECISIONS):
-            raise
-    # JAX remembers arrays that a function closes over in the precision of their first trace: in 32 bits, if the log density
-    # was compiled before, outside a fit.
-    jax.clear_caches()
-    return _fitted_once(model, resumed, asked, watch)
-
-
-def _fitted_once(model: Model, resumed: Fit | None, asked: "Asked", watch: Watcher) -> Fit:
     space, point = describe_space(model.start, model.transforms) if resumed is None else _space_of(resumed)
     run = asked.run(model, space, point, watch, resumed=resumed)
     if resumed is None:

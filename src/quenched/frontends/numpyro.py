@@ -13,6 +13,7 @@ from quenched.draws import Purpose, jax_key
 from quenched.frontends.packages import need
 from quenched.frontends.recognising import transforms_of
 from quenched.frontends.seeing_through import see_through
+from quenched.precision import in_double
 from quenched.targets import Model, Target
 
 Arrays = dict[str, Any]
@@ -56,7 +57,7 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Mod
     need("numpyro", "numpyro")
     if not callable(model):
         raise ValueError(f"model={model!r} is not callable; give a function with NumPyro primitives and its arguments.")
-    with jax.enable_x64(True):
+    with in_double():
         return _read(_Call.of(model, args, kwargs))
 
 
@@ -99,7 +100,7 @@ class _Call:
         from numpyro.handlers import seed, trace
 
         args, kwargs = self.arguments
-        with jax.enable_x64(True):
+        with in_double():
             return trace(seed(self.model, jax_key(0, Purpose.STARTS))).get_trace(*args, **kwargs)
 
 
@@ -231,13 +232,13 @@ def _to_real(call: _Call, parameters: Arrays) -> Arrays:
     from numpyro.infer.util import unconstrain_fn
 
     args, kwargs = call.arguments
-    with jax.enable_x64(True):
+    with in_double():
         return unconstrain_fn(call.model, args, kwargs, parameters)
 
 
 def _values(call: _Call, parameters: Arrays) -> dict[str, np.ndarray]:
     args, kwargs = call.arguments
-    with jax.enable_x64(True):
+    with in_double():
         found = jax.jit(jax.vmap(call.info.postprocess_fn(*args, **kwargs)))(parameters)
         return {name: np.asarray(value) for name, value in found.items()}
 
@@ -257,7 +258,7 @@ def _predict(call: _Call, samples: Arrays, seed: int, names: list[str]) -> dict[
     from numpyro.infer import Predictive
 
     args, kwargs = call.arguments
-    with jax.enable_x64(True):
+    with in_double():
         predictive = Predictive(uncondition(call.model), _latent(call, samples), return_sites=names)
         found = predictive(jax_key(seed, Purpose.NOISE), *args, **kwargs)
         return {name: np.asarray(found[name]) for name in names}
@@ -267,7 +268,7 @@ def _log_likelihood(call: _Call, samples: Arrays, names: list[str]) -> dict[str,
     from numpyro.infer import log_likelihood
 
     args, kwargs = call.arguments
-    with jax.enable_x64(True):
+    with in_double():
         found = log_likelihood(call.model, _latent(call, samples), *args, **kwargs)
         return {name: np.asarray(found[name]) for name in names}
 

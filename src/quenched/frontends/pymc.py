@@ -14,6 +14,7 @@ import numpy as np
 from quenched.frontends.packages import need
 from quenched.frontends.recognising import transforms_of
 from quenched.frontends.seeing_through import see_through
+from quenched.precision import in_double
 from quenched.targets import Model, Target
 
 Arrays = dict[str, Any]
@@ -54,7 +55,7 @@ def from_pymc(model: Any) -> Model:
     if not isinstance(model, pymc.Model):
         raise ValueError(f"model={model!r} is a {type(model).__name__}; give a pymc.Model or a bambi.Model.")
     _refuse_what_cannot_be_fitted(model)
-    with jax.enable_x64(True):
+    with in_double():
         return _read(model)
 
 
@@ -149,7 +150,7 @@ def _described(model: Any, everything: tuple, arrays: Arrays, other: Arrays | No
     observed = [variable.name for variable in model.observed_RVs]
 
     def values(parameters: Arrays, seed: int) -> dict[str, np.ndarray]:
-        with jax.enable_x64(True):
+        with in_double():
             found = jax.jit(jax.vmap(lambda one: graph(one, arrays)))(parameters)
             return {name: np.asarray(value) for name, value in zip(names, found, strict=True)}
 

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from quenched.precision import in_double
 from quenched.transforms import (
     JointTransform,
     Transform,
@@ -47,7 +48,7 @@ def transforms_of(
     start
         The parameters on the real line, for their names and shapes.
     """
-    with jax.enable_x64(True):
+    with in_double():
         known = _recognised(to_natural if on_host else jax.vmap(to_natural), start)
     return known if len(known) == len(start) else JointTransform(to_natural, to_real, known, on_host)
 

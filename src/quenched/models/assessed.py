@@ -16,6 +16,7 @@ from scipy.special import expit
 from quenched.draws import Purpose, generator
 from quenched.fitting import assess
 from quenched.models.predictor_posterior import PredictorPosterior, dense
+from quenched.precision import in_double
 from quenched.result import Fit
 from quenched.targets import Model
 
@@ -67,12 +68,12 @@ def assessed(
         data["centre"] = view.centre
 
     def log_likelihood(samples: Any) -> dict[str, np.ndarray]:
-        with jax.enable_x64(True):
+        with in_double():
             each = jax.jit(jax.vmap(lambda p: data["weights"] * log_density(_predictors(p, data), data)))
             return {"y": np.asarray(each(samples))}
 
     def predict(samples: Any, seed: int) -> dict[str, np.ndarray]:
-        with jax.enable_x64(True):
+        with in_double():
             predictors = np.asarray(jax.vmap(lambda p: _predictors(p, data))(samples))
         return {"y": draw(generator(seed, Purpose.NOISE), predictors, data)}
 

@@ -19,6 +19,7 @@ from quenched.fitting import Joint, Method, fit, fit_from
 from quenched.models.likelihood import Columns, cut_columns, cut_rows, log_likelihood
 from quenched.models.noise import Noise
 from quenched.models.reweighting import Parameters, RowPosteriors, column_precisions, first_guess, pulls_of_entries
+from quenched.precision import in_double
 from quenched.result import Fit
 from quenched.targets import with_gaussian_prior
 
@@ -69,7 +70,7 @@ def raise_parameters(
         result = fit_from(posterior, target, rows.means, method=joint, **options)[0]
     else:
         result = fit(target, rows.means, method=method, throw=False, progress=False, **options)
-    with jax.enable_x64(True):
+    with in_double():
         coefficients, log_scale = jax.tree.map(np.asarray, origin.read(result.hyper["hyper"]))
     table = coefficients.reshape(-1, n_components + 1)[: data.shape[1]]
     return Parameters(table[:, :-1], table[:, -1], float(np.exp(log_scale))), result

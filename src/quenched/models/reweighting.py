@@ -7,12 +7,12 @@ is the EM algorithm of PPCA. For others it comes near the optimum of the bound, 
 
 from typing import NamedTuple
 
-import jax
 import numpy as np
 
 from quenched.families import Blocks, BlocksGaussian, factor_of_inverse
 from quenched.models.closed_form_ppca import fit_ppca
 from quenched.models.noise import Noise, pull
+from quenched.precision import in_double
 
 _RIDGE = 1e-10  # relative, for columns that fewer rows determine than they have coefficients
 _FIRST_SWEEPS, _SWEEPS = 6, 12
@@ -89,7 +89,7 @@ def _posteriors(weights: np.ndarray, data: np.ndarray, parameters: Parameters) -
 def pulls_of_entries(noise: Noise, data: np.ndarray, parameters: Parameters, rows: RowPosteriors) -> np.ndarray:
     """How strongly each entry of the data pulls, in its own units: (N, d)."""
     size = np.sqrt(_expected_squares(data, parameters, rows)) / parameters.scale
-    with jax.enable_x64(True):
+    with in_double():
         return np.asarray(pull(noise, size)) / parameters.scale**2
 
 
@@ -140,7 +140,7 @@ def _expected_squares(data: np.ndarray, parameters: Parameters, rows: RowPosteri
 
 def _log_density(noise: Noise, data: np.ndarray, parameters: Parameters, rows: RowPosteriors) -> float:
     residuals = (data - rows.means @ parameters.loadings.T - parameters.offset) / parameters.scale
-    with jax.enable_x64(True):
+    with in_double():
         likelihood = float(np.sum(np.asarray(noise(residuals)))) - residuals.size * np.log(parameters.scale)
     return likelihood - 0.5 * float(np.sum(rows.means**2))
 

@@ -18,6 +18,7 @@ from quenched.nesting.by_terms import read_terms
 from quenched.nesting.guess import Guess, constant, learned
 from quenched.nesting.newton import Conditionals, Inner, Solved, solve
 from quenched.nesting.split import Split
+from quenched.precision import in_double
 from quenched.targets import Target, fingerprint
 
 _COLD = 1e2  # precision of the first guess
@@ -80,7 +81,7 @@ class Outer:
     def solved(self, thetas: np.ndarray) -> Solved:
         """The inner problems at these outer points, on the host."""
         found = []
-        with jax.enable_x64(True):
+        with in_double():
             for first in range(0, len(thetas), _LANES):
                 part = thetas[first : first + _LANES]
                 fill = np.repeat(part[:1], _LANES - len(part), axis=0)  # one shape is compiled

@@ -16,6 +16,7 @@ from quenched.nesting.choosing import outer_leaves
 from quenched.nesting.outer import Outer, make_outer
 from quenched.nesting.split import Split, split
 from quenched.outcome import History, Status
+from quenched.precision import in_double
 from quenched.result import Fit
 from quenched.targets import EntropyForm, Model, Target, check_terms, read_model
 from quenched.transforms import describe_space
@@ -132,7 +133,7 @@ def fit_nested(log_density: Any, start: Any, outer: Sequence[str] | None, asked:
     first = fit(problem.target, begin, draws=max(64, 4 * n), **common)
     if first.status in (Status.NOT_FINITE, Status.NO_ASCENT):
         return _of_outer(first, chosen)
-    with jax.enable_x64(True):
+    with in_double():
         problem = _with_better_guess(problem, first, seed)
     most = max(128, _PER_OUTER * n) if asked.max_draws is None and asked.draws is None else asked.max_draws
     sizes = {"draws": asked.draws, "max_draws": most}
@@ -158,7 +159,7 @@ def judged(
     before: Fit | None = None,
 ) -> Fit:
     """The posterior of all parameters, compared with the log density of all."""
-    with jax.enable_x64(True):
+    with in_double():
         member = posterior_of(problem, chosen, outer)
     whole = assess(model, member, check=check, seed=outer.settings["seed"], throw=False, progress=False)
     settings = {**whole.settings, "method": called, "outer": list(chosen.outer_start(np.zeros(chosen.space.dim)))}
@@ -214,7 +215,7 @@ def _mean_inverse(algebra: Any, precision: np.ndarray) -> np.ndarray:
         total += np.linalg.inv(algebra.to_dense(precision[:, place : place + 1])[0])
     if few == n:
         return total / n
-    with jax.enable_x64(True):
+    with in_double():
         inverse = jax.jit(lambda own: algebra.invert(own).covariance[algebra.diagonal])(precision)
     scale = np.sqrt(np.mean(np.asarray(inverse), axis=1) / np.diag(total))
     return total * np.outer(scale, scale)

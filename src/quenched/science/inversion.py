@@ -9,11 +9,11 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.precision import in_double
 from quenched.science import boore
 from quenched.science.spectra import Spectra
 from quenched.text import shown
@@ -91,7 +91,7 @@ def observations(spectra: Spectra, events: list[str], bounds: Bounds, medium: bo
 def prepare(spectra: Spectra, events: list[str], medium: boore.Medium) -> tuple[boore.Terms, np.ndarray]:
     """Terms of the model and the number of the event, per point."""
     number = {name: index for index, name in enumerate(events)}
-    with jax.enable_x64(True):
+    with in_double():
         points = boore.terms(spectra.magnitude, spectra.distance, spectra.frequency, medium)
         points = boore.Terms(*map(np.asarray, points))
     return points, np.array([number[name] for name in spectra.event.tolist()])

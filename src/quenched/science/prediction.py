@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from quenched.draws import Purpose, generator
+from quenched.precision import in_double
 from quenched.science import boore
 from quenched.science.inversion import predicted
 
@@ -41,7 +42,7 @@ def _curves(samples: Any, points: boore.Terms, event: Any) -> Any:
 
 def curves(samples: dict[str, np.ndarray], points: boore.Terms, event: np.ndarray) -> np.ndarray:
     """ln FAS (cm/s) under every sample at every point, (samples, points)."""
-    with jax.enable_x64(True):
+    with in_double():
         given = jax.tree.map(jnp.asarray, (samples, points, event))
         return np.asarray(_curves(*given))
 

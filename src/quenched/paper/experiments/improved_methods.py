@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from scipy.special import log_ndtr
 
@@ -14,6 +13,7 @@ from quenched.nesting import nested
 from quenched.paper.experiments.bivariate_densities import skew_log_density
 from quenched.paper.experiments.improved_problems import Posed
 from quenched.paper.rivals import hamiltonian
+from quenched.precision import in_double
 from quenched.result import Fit, FitError
 from quenched.transforms import real_names
 
@@ -98,7 +98,7 @@ def _truth(posed: Posed, guide: Fit, chains: int, draws: int) -> Truth:
     began = time.perf_counter()
     if posed.exact is not None:
         return Truth(_by_grid(posed.exact), 0.0, 0.0, 1.0, float(_SAMPLES), time.perf_counter() - began)
-    with jax.enable_x64(True):
+    with in_double():
         found = hamiltonian(guide, chains=chains, draws=draws, seed=1)
     samples = found.samples.reshape(-1, found.samples.shape[-1])
     return Truth(

@@ -15,6 +15,7 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.draws import Purpose, generator
+from quenched.precision import in_double
 from quenched.result import Fit
 
 _ACCEPTED = 0.9  # of the proposals
@@ -53,7 +54,7 @@ def hamiltonian(fit: Fit, *, chains: int = 16, draws: int = 1000, warm: int = 30
         return start.log_density(member.transform(z[None])[0]) + member.log_slope(z[None])[0]
 
     dim, total = fit.posterior.dim, warm + draws
-    with jax.enable_x64(True):
+    with in_double():
         points = jnp.asarray(0.7 * random.standard_normal((chains, dim)))
         numbers = random.standard_normal((total, chains, dim)), random.uniform(size=(total, chains + 2))
         z, accepted, n_steps = _run(log_density, points, *numbers, jnp.arange(total) < warm)
