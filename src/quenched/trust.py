@@ -80,7 +80,14 @@ class Rule(NamedTuple):
 def answer(facts: Facts) -> Answer:
     """The first rule that holds."""
     rule = next(rule for rule in RULES if rule.holds(facts))
-    return Answer(rule.trust, rule.says(facts), rule.name)
+    return Answer(rule.trust, f"{rule.says(facts)}{_to_what(rule.trust, facts.drift)}", rule.name)
+
+
+def _to_what(trust: Trust, drift: "Drift | None") -> str:
+    """How well an sd is known that is trusted, and yet depends on the draws."""
+    if trust is not Trust.BOTH or drift is None or not drift.sd > max(SD_DRIFT, drift.sd_error):
+        return ""
+    return f"; the sd of {drift.sd_name} is known to about {drift.sd:.0%}"
 
 
 class Reweighted(NamedTuple):

@@ -11,6 +11,7 @@ from jax.scipy.stats import norm, t
 
 import problems
 import quenched as qd
+from quenched import trust
 from quenched.diagnostics.verdict import FINDINGS, findings
 from quenched.families import Full
 from quenched.posterior import Posterior
@@ -160,7 +161,19 @@ def test_missed_spread_of_a_gaussian_is_exact():
 
 def test_draws_that_suffice_for_means_alone_are_said_to():
     few = qd.fit(skewed_scale, {"tau": 1.0}, transforms={"tau": qd.positive}, draws=8, seed=7, progress=False)
-    assert "suffice for means, but the sd of tau is only known to" in few.diagnose(progress=False).verdict
+    verdict = few.diagnose(progress=False).verdict
+    assert "they suffice for means." in verdict
+    assert "For closer sds use more draws (now 8): draws=32." in verdict
+    assert "Use it as it is." not in verdict
+
+
+def test_an_sd_that_is_trusted_and_yet_depends_on_the_draws_is_said_to():
+    fit = qd.fit(skewed_scale, {"tau": 1.0}, transforms={"tau": qd.positive}, family="warped", progress=False)
+    unsure = trust.Drift(0.01, 0.001, "log tau", 0.14, 0.035, "log tau")
+    facts = trust.Facts(fit, fit.weights, [], trust.Moved(0.0, 0.0), unsure)
+    assert trust.answer(facts).trust is trust.Trust.BOTH
+    assert str(trust.answer(facts)).endswith("; the sd of log tau is known to about 14%.")
+    assert "known to" not in str(trust.answer(facts._replace(drift=unsure._replace(sd=0.09))))
 
 
 def test_the_skewed_parameter_is_named():

@@ -8,7 +8,7 @@ import numpy as np
 from quenched.summary import rows_of
 from quenched.targets import EntropyForm
 from quenched.transforms import real_names
-from quenched.trust import DRAWS_MATTER, Answer, Drift, Facts, Trust, answer
+from quenched.trust import DRAWS_MATTER, SD_DRIFT, Answer, Drift, Facts, Trust, answer
 from quenched.weights import BAD
 
 if TYPE_CHECKING:
@@ -147,9 +147,9 @@ def _of_draws(d: "Diagnosis") -> str:
 
 def _enough_for_what(d: "Diagnosis") -> str:
     error, name = worst_error(d, "sd")
-    if error <= _DRAWS_MATTER:
+    if error <= SD_DRIFT:
         return f"{_of_draws(d)} at the most: more of them will not help."
-    return f"{_of_draws(d)} at the most: they suffice for means, but the sd of {name} is only known to {error:.0%}."
+    return f"{_of_draws(d)} at the most, and the sd of {name} by {error:.0%}: they suffice for means."
 
 
 FINDINGS = (
@@ -182,7 +182,7 @@ FINDINGS = (
         "draws suffice",
         lambda d: _at_top(d) and not _draws_matter(d),
         _enough_for_what,
-        lambda d: "",
+        lambda d: f"For closer sds u{_more_draws(d)[1:]}" if worst_error(d, "sd")[0] > SD_DRIFT else "",
     ),
     Finding(
         "correlations left out",
