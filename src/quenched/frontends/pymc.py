@@ -15,6 +15,7 @@ from quenched.frontends.packages import need
 from quenched.frontends.recognising import transforms_of
 from quenched.frontends.seeing_through import see_through
 from quenched.targets import Model, Target
+from quenched.text import shown
 
 Arrays = dict[str, Any]
 
@@ -52,7 +53,7 @@ def from_pymc(model: Any) -> Model:
     if type(model).__module__.partition(".")[0] == "bambi":
         model = _of_bambi(model)
     if not isinstance(model, pymc.Model):
-        raise ValueError(f"model={model!r} is a {type(model).__name__}; give a pymc.Model or a bambi.Model.")
+        raise ValueError(f"model={shown(model)} is a {type(model).__name__}; give a pymc.Model or a bambi.Model.")
     _refuse_what_cannot_be_fitted(model)
     with jax.enable_x64(True):
         return _read(model)
