@@ -150,6 +150,7 @@ REMEDIES = {
     "did not end well": "What the status says, below; `qd.fit(log_density, fit)` goes on from where it stopped.",
     "not finite": "Give the parameter that is named a transform that keeps it inside the support, or mend the log density "
     "where it is NaN: `jnp.where` around the argument of a logarithm or a square root, not around its result.",
+    "lost to rounding": "Leave out the constant that makes the log density so large.",
     "overfits": "More draws (`draws=`, `max_draws=`), matched ones (the default), or a smaller family.",
     "no check": "Leave `check=` to the library, or give at least 100.",
     "family is far off": '`family="auto"`; another parametrisation (non-centred for a funnel); `qd.nested` over the '

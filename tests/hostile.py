@@ -237,7 +237,7 @@ GOOD: dict[str, Callable[[], Any]] = {
 }
 # Options that make a call short, where nothing is given.
 QUICK: dict[str, Callable[[], Any]] = {"draws": lambda: 8, "check": lambda: 128, "samples": lambda: 100}
-_CALLING = ("_explaining",)  # functions of ours that call the user's
+_CALLING = ("_explaining", "_first")  # functions of ours that call the user's
 _ALWAYS = ("progress", "start")
 _SLOW = ("fit", "fit_many", "laplace", "assess", "calibrate", "nested", "nested_laplace", "expectation_propagation")
 

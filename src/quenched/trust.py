@@ -30,8 +30,14 @@ _APART = 0.2  # of the mass: by which they are not quite one; sds were then off 
 _IN_TAILS = (
     0.04  # times √dim: the same where weights cannot be trusted; Student's t of 7 has as much, and an sd 7 % off
 )
+_ROUNDED = 0.1  # nats lost to rounding, from which check draws tell nothing
 _CALM = 0.1  # of an sd: what weights may move a mean or an sd where they cannot be trusted, and yet leave it alone
 MEAN_DRIFT, SD_DRIFT = 0.05, 0.1  # in sds, and relative: what other draws may change where they suffice
+
+
+def lost_to_rounding(value: float) -> float:
+    """Differences that a number of this size cannot hold."""
+    return float(np.spacing(abs(value))) if np.isfinite(value) else 0.0
 
 
 class Trust(IntEnum):
@@ -298,6 +304,12 @@ RULES = (
         Trust.NEITHER,
         lambda facts: facts.weights.outside > 0.0 and len(facts.weights.weights) > 0,
         lambda facts: f"the log density is not finite at {facts.weights.outside:.2%} of fresh draws",
+    ),
+    Rule(
+        "lost to rounding",
+        Trust.NEITHER,
+        lambda facts: lost_to_rounding(facts.fit.bound) > _ROUNDED,
+        lambda facts: f"the log density is so large ({facts.fit.bound:.1e}) that rounding hides what could be checked",
     ),
     Rule(
         "overfits",

@@ -40,6 +40,7 @@ class Purpose(IntEnum):
     TERMS = 20  # the draws of each term of a sum
     PROBES = 21  # directions in which a covariance is felt
     FRESH = 22  # draws and rows that are taken anew at every step
+    GRADIENT = 23  # directions along which a gradient is compared with values
 
 
 def generator(seed: int, purpose: Purpose) -> np.random.Generator:

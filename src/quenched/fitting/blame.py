@@ -1,5 +1,7 @@
 """Which parameter makes the log density infinite: the message a user can act on."""
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +19,8 @@ _LOOK = (3.7, 5.0)  # standard deviations at which every parameter is looked at
 _MOST_LOOKED_AT = 100  # of them
 _CLEARLY = 3.0  # standard deviations from zero
 _FAR = 1e5  # standard deviations, in units of the start, that no posterior has
+_ENDLESS = (1e20, 1e40)  # units of the start at which a density that can be normalised has fallen off
+_AT_DRAWS = 2048  # draws of a fit that are looked at, at the most
 
 
 def blame_start(problem: Problem, point: np.ndarray, value: float, gradient: np.ndarray) -> str:
@@ -62,7 +66,8 @@ def blame_draws(problem: Problem, point: np.ndarray, posterior: Member, draws: D
 
 def blame_flight(problem: Problem, posterior: Member, start: np.ndarray) -> str | None:
     """Say along which parameters a fit has run away, if it has: the log density does not fall off there."""
-    reach = np.nan_to_num(np.sqrt(np.asarray(ask(posterior, "variance"))), nan=np.inf)
+    spread = np.sqrt(np.asarray(ask(posterior, "variance")))
+    reach = np.nan_to_num(np.maximum(spread, np.abs(np.asarray(posterior.mean) - start)), nan=np.inf)
     if not reach.max() > _FAR * (1.0 + np.abs(start).max()):
         return None
     names = problem.space.coordinate_names()
@@ -74,33 +79,109 @@ def blame_flight(problem: Problem, posterior: Member, start: np.ndarray) -> str 
     )
 
 
+def blame_tails(problem: Problem, start: np.ndarray, hyper: Hyper) -> str | None:
+    """Say along which parameter alone the log density does not fall off, far out on either side of the start.
+
+    A density that can be normalised falls faster than one over the distance.
+    """
+    looked = min(problem.dim, _MOST_LOOKED_AT)
+    steps = np.concatenate([side * (1.0 + np.abs(start)) * np.eye(problem.dim)[:looked] for side in (1.0, -1.0)])
+    try:
+        near, far = (_values(problem, start + times * steps, hyper) for times in _ENDLESS)
+    except Exception:  # of a function on the host, which such numbers may be too much for
+        if problem.programs is not None:
+            raise
+        return None
+    with np.errstate(invalid="ignore"):
+        stays = far - near > -np.log(_ENDLESS[1] / _ENDLESS[0])
+    endless = np.flatnonzero(np.isfinite(near) & (stays | (far == np.inf)))
+    if not endless.size:
+        return None
+    names, sides = problem.space.coordinate_names(), ("grows", "falls")
+    listed = [f"{names[i % looked]} {sides[i // looked]}" for i in endless[:4]]
+    more = f", or {endless.size - 4} more do" if endless.size > 4 else ""
+    return (
+        f"The log density does not fall off as {', or '.join(listed)}{more} without end (on the real line): there is no posterior. "
+        "Give a proper prior, or a transform (interval(a, b), ...) that bounds the parameter."
+    )
+
+
+def blame_reached(problem: Problem, posterior: Member, hyper: Hyper, draws: Draws) -> str | None:
+    """Say where, among the draws of the posterior that a fit has reached, the log density or its gradient is not finite."""
+    points = np.asarray(place(posterior, draws.points[:_AT_DRAWS]))
+    if not np.isfinite(points).all():
+        return None
+    executor = problem.executor(len(points))
+    found = [
+        (np.asarray(at.values)[counts > 0], np.asarray(at.gradients)[counts > 0])
+        for part, counts in cut(points, executor.chunk)
+        for at in [executor.evaluate(part, counts, problem.data, hyper.free)]
+    ]
+    values, gradients = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    outside = ~np.isfinite(values)
+    if outside.any():
+        spread = np.sqrt(np.asarray(ask(posterior, "variance")))
+        where = _Region(points[outside], np.asarray(posterior.mean), spread, _what(values[outside]))
+        return where.told(problem, len(points), "draws of the posterior that was reached")
+    bad = np.flatnonzero(~np.isfinite(gradients).all(axis=0))
+    if not bad.size:
+        return None
+    row = int(np.flatnonzero(~np.isfinite(gradients).all(axis=1))[0])
+    return (
+        f"The gradient of the log density is not finite at a draw, in {_listed(problem, points[row], bad.tolist())}. Look for a "
+        "square root, a logarithm or a division at zero there."
+    )
+
+
+def _what(values: np.ndarray) -> str:
+    """How values that are not finite are called."""
+    if np.isnan(values).any():
+        return "not finite"
+    return "infinite" if np.isposinf(values).any() else "minus infinity"
+
+
+class _Region(NamedTuple):
+    """Points at which the log density is not finite, and a posterior that they are compared with."""
+
+    outside: np.ndarray
+    mean: np.ndarray
+    spread: np.ndarray
+    what: str
+
+    def told(self, problem: Problem, n: int, of: str) -> str:
+        names, outside = problem.space.coordinate_names(), self.outside
+        with np.errstate(invalid="ignore", divide="ignore"):  # a fit that has run away has no such numbers
+            depth = np.median(np.nan_to_num(np.abs(outside - self.mean) / self.spread), axis=0)
+        guilty = [names[i] for i in np.argsort(-depth)[:2]]
+        low, high, first = outside.min(axis=0), outside.max(axis=0), int(np.argmax(depth))
+        remedy = {
+            "not finite": "Look for a logarithm, a square root or a division there, or give",
+            "minus infinity": "The support ends there, and no transform says so: give",
+            "infinite": "No density is: look for a division by zero or a logarithm of zero there, or give",
+        }[self.what]
+        return (
+            f"The log density is {self.what} at {len(outside)} of {n} {of}; they differ from the "
+            f"others most in {', '.join(guilty)} ({names[first]} from {low[first]:.3g} to {high[first]:.3g} on the real "
+            f"line). {remedy} a transform (positive, interval(a, b), ...) that keeps the parameter where the log density "
+            "exists."
+        )
+
+
 def blame_region(
-    problem: Problem, posterior: Posterior, hyper: Hyper, outside: np.ndarray, n_inside: int, *, nan: bool
+    problem: Problem, posterior: Posterior, hyper: Hyper, outside: np.ndarray, ratios: np.ndarray, *, failed: bool
 ) -> str:
     """Say where the log density is not finite: at these check draws, or further out along a single parameter.
 
-    `nan` says whether it is NaN at any of them, rather than minus infinity at all.
+    `ratios` are those of all check draws. Where a fit has `failed`, an end of the support further out is worth a word too.
 
     No check draw may meet what lies beyond three standard deviations; so every parameter is looked at there on purpose,
     the others where they are expected given it.
     """
     names = problem.space.coordinate_names()
     if len(outside):
-        with np.errstate(invalid="ignore"):  # a fit that has run away has no such numbers
-            depth = np.nan_to_num(np.abs(outside - posterior.mean) / np.sqrt(posterior.variance()))
-        guilty = [names[i] for i in np.argsort(-np.median(depth, axis=0))[:2]]
-        low, high = outside.min(axis=0), outside.max(axis=0)
-        first = int(np.argmax(np.median(depth, axis=0)))
-        if nan:
-            what, remedy = "not finite", "Look for a logarithm, a square root or a division there, or give"
-        else:
-            what, remedy = "minus infinity", "The support ends there, and no transform says so: give"
-        return (
-            f"The log density is {what} at {len(outside)} of {len(outside) + n_inside} check draws; they differ from the "
-            f"others most in {', '.join(guilty)} ({names[first]} from {low[first]:.3g} to {high[first]:.3g} on the real "
-            f"line). {remedy} a transform (positive, interval(a, b), ...) that keeps the parameter where the log density "
-            "exists."
-        )
+        spread = np.sqrt(posterior.variance())
+        where = _Region(outside, posterior.mean, spread, _what(ratios[~np.isfinite(ratios)]))
+        return where.told(problem, len(ratios), "check draws")
     if problem.programs is None or (posterior.member.on_host and problem.dim > _MOST_LOOKED_AT):
         return ""  # a call of a function on the host may take long
     looked = min(problem.dim, _MOST_LOOKED_AT)
@@ -108,11 +189,18 @@ def blame_region(
     points = np.concatenate([posterior.mean + side * far * reach.T for far in _LOOK for side in (1.0, -1.0)])
     values = _values(problem, points, hyper)
     bad = np.flatnonzero(np.isnan(values))
+    if not len(bad) and failed:
+        bad = np.flatnonzero(~np.isfinite(values))
     if not len(bad):
         return ""
     which = int(bad[0] % looked)
     far, side = _LOOK[int(bad[0] // (2 * looked))], "above" if (bad[0] // looked) % 2 == 0 else "below"
     where = points[bad[0], which]
+    if not np.isnan(values[bad[0]]):
+        return (
+            f"The log density is {values[bad[0]]} {far:g} sds {side} the mean of {names[which]} (at {where:.3g} on the real line): "
+            "its support ends before, and no transform says so. Give one (positive, interval(a, b), ...)."
+        )
     return (
         f"{NAN_FURTHER_OUT} {far:g} sds {side} the mean of {names[which]} (at {where:.3g} on the real line), where no "
         "check draw came: what the posterior says of that side is a guess. Look for a logarithm, a square root or a division "

@@ -6,14 +6,14 @@ from quenched.draws import Purpose, generator
 from quenched.families import Member, ask
 from quenched.outcome import Optimum
 
-_WIDTH = 2.0  # of the starts around a point: what a model's starting values usually are on the real line
+WIDTH = 2.0  # of the starts around a point: what a model's starting values usually are on the real line
 _SAME_OPTIMUM = 0.5  # posterior standard deviations, root mean square over coordinates
 _SAME_BOUND = 0.1  # nats
 
 
 def around(point: np.ndarray, n: int, seed: int) -> np.ndarray:
     """The point itself and others around it."""
-    jitter = _WIDTH * generator(seed, Purpose.STARTS).standard_normal((n, len(point)))
+    jitter = WIDTH * generator(seed, Purpose.STARTS).standard_normal((n, len(point)))
     jitter[0] = 0.0
     return point + jitter
 

@@ -14,13 +14,15 @@ from quenched.draws import Draws
 from quenched.execute import Expired, StuckProgram
 from quenched.families import Member, Sparse
 from quenched.fitting.alone import Alone
-from quenched.fitting.blame import blame_flight, blame_region, blame_start, sign_remark
+from quenched.fitting.blame import blame_flight, blame_reached, blame_region, blame_start, blame_tails, sign_remark
 from quenched.fitting.drive import Costs, Driver, Entries, Record, Summit
 from quenched.fitting.lanes import Lanes
 from quenched.fitting.monitor import FALL, CheckDraws, check, doubled, draws_needed
 from quenched.fitting.newton import Mode, Search
 from quenched.fitting.optima import around, distinct
 from quenched.fitting.progress import Watcher
+from quenched.fitting.promises import examine
+from quenched.fitting.remarks import jump_remark, rounding_remark, starts_remark
 from quenched.fitting.rows import put, repeated, rows
 from quenched.fitting.settings import Settings
 from quenched.fitting.start import Starter, Starts
@@ -117,6 +119,8 @@ class Run:
         """
         index = np.setdiff1d(np.arange(self.batch.n), list(self.messages))
         try:
+            if given is None:
+                self._examine(index)
             if not self.driver.explains:
                 index = self._fit(index, given, final)
                 self.driver, given = self.alone, None
@@ -136,6 +140,11 @@ class Run:
             self.reached.code[self.reached.code == Code.MAX_SECONDS] = Code.INTERRUPTED
         return self.fits()
 
+    def _examine(self, index: np.ndarray) -> None:
+        """A function on the host is tried at the first of some problems, before anything is raised."""
+        for place in index[:1].tolist() if self.batch.problem.programs is None else ():
+            self.costs.add(place, examine(self.batch.one(place), self.points[place]))
+
     def _out_of_time(self) -> None:
         """Time was up in the middle of something: what is not known by now stays unknown."""
         reached = self.reached
@@ -147,6 +156,7 @@ class Run:
     def mode(self, search: Search) -> tuple[Mode | None, str]:
         """The mode next to the start of the one problem there is, or why there is none."""
         index, hyper = np.zeros(1, int), repeated(self.batch.problem.hyper, 1)
+        self._examine(index)
         at = self.alone.expand(index, self.points, hyper)
         if not at.sound[0]:
             return None, blame_start(self.batch.problem, self.points[0], float(at.value[0]), at.gradient[0])
@@ -457,27 +467,39 @@ class Run:
         hyper = rows(self.reached.hyper, 0)
         problem, inside = self.batch.problem, fit.log_ratios[np.isfinite(fit.log_ratios)]
         try:
-            beyond, nan = np.zeros((0, problem.dim)), bool(np.isnan(fit.log_ratios).any())
+            beyond, failed = np.zeros((0, problem.dim)), self.reached.code[0] in _SUSPECT
             if len(inside) < len(fit.log_ratios):
                 beyond = fit.posterior.transform(fit.check_draws[~np.isfinite(fit.log_ratios)])
-            region = blame_region(problem, fit.posterior, hyper, beyond, len(inside), nan=nan)
+            region = blame_region(problem, fit.posterior, hyper, beyond, fit.log_ratios, failed=bool(failed))
         except KeyboardInterrupt:
             region = ""  # what was reached counts for more
         sign = sign_remark(problem.space, self.points[0], fit.posterior.mean, np.sqrt(fit.posterior.variance()))
         own = "" if problem.model is None else problem.model.remark
         many = many_numbers(problem, self.settings.draws) if isinstance(self.alone, TermsAlone) else ""
-        return tuple(remark for remark in (region, sign, own, many) if remark)
+        rounding, starts = rounding_remark(problem, fit), starts_remark(fit, self.settings.starts)
+        jump = "" if region or rounding else jump_remark(fit, float(self.reached.shortfall[0]))
+        return tuple(remark for remark in (rounding, region, jump, sign, starts, own, many) if remark)
 
     def _message(self, place: int) -> str:
         if place in self.messages:
             return self.messages[place]
-        code, flight = Code(int(self.reached.code[place])), None
-        if code in (*_SUSPECT, Code.MAX_EVALUATIONS):
-            member = rows(self.reached.posterior, place)
-            flight = blame_flight(self.batch.problem, member, self.points[place])
+        code = Code(int(self.reached.code[place]))
+        own = self._blamed(place, code) if code in (*_SUSPECT, Code.MAX_EVALUATIONS) else None
         return " ".join(
-            part for part in (flight or code.status.message, self.notes.get(place), self.cut_short.get(place)) if part
+            part for part in (own or code.status.message, self.notes.get(place), self.cut_short.get(place)) if part
         )
+
+    def _blamed(self, place: int, code: Code) -> str | None:
+        """What has led a fit astray, if it can be found out."""
+        member, hyper = rows((self.reached.posterior, self.reached.hyper), place)
+        flight = blame_flight(self.batch.problem, member, self.points[place])
+        if flight is not None or self.driver.stopped or isinstance(self.alone, TermsAlone):
+            return flight
+        problem = self.batch.one(place)
+        if code is Code.NOT_FINITE:
+            n, draws = int(self.reached.n_draws[place]), self.settings.draws
+            return blame_reached(problem, member, hyper, draws if n == draws.n else draws.grow(n))
+        return blame_tails(problem, self.points[place], hyper)
 
     def fits(self) -> Fits:
         """All of them, as they stand."""

@@ -13,8 +13,10 @@ from quenched.draws import Purpose, jax_key
 from quenched.frontends.packages import need
 from quenched.frontends.recognising import transforms_of
 from quenched.frontends.seeing_through import see_through
+from quenched.numbers import given_function
 from quenched.precision import in_double
 from quenched.targets import Model, Target
+from quenched.text import shown
 
 Arrays = dict[str, Any]
 
@@ -55,8 +57,7 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Mod
     (2.0, (50, 2))
     """
     need("numpyro", "numpyro")
-    if not callable(model):
-        raise ValueError(f"model={model!r} is not callable; give a function with NumPyro primitives and its arguments.")
+    given_function("model", model, "a function with NumPyro primitives, and its arguments")
     with in_double():
         return _read(_Call.of(model, args, kwargs))
 
@@ -73,7 +74,10 @@ class _Call:
 
     @classmethod
     def of(cls, model: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> "_Call":
-        signature = inspect.signature(model)
+        try:
+            signature = inspect.signature(model)
+        except ValueError as error:
+            raise ValueError(f"model={shown(model)} does not say what it takes; give a function.") from error
         try:
             given = signature.bind(*args, **kwargs).arguments
         except TypeError as error:

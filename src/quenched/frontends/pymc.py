@@ -16,6 +16,7 @@ from quenched.frontends.recognising import transforms_of
 from quenched.frontends.seeing_through import see_through
 from quenched.precision import in_double
 from quenched.targets import Model, Target
+from quenched.text import shown
 
 Arrays = dict[str, Any]
 
@@ -53,7 +54,7 @@ def from_pymc(model: Any) -> Model:
     if type(model).__module__.partition(".")[0] == "bambi":
         model = _of_bambi(model)
     if not isinstance(model, pymc.Model):
-        raise ValueError(f"model={model!r} is a {type(model).__name__}; give a pymc.Model or a bambi.Model.")
+        raise ValueError(f"model={shown(model)} is a {type(model).__name__}; give a pymc.Model or a bambi.Model.")
     _refuse_what_cannot_be_fitted(model)
     with in_double():
         return _read(model)

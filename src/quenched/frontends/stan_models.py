@@ -14,6 +14,7 @@ import numpy as np
 
 from quenched.draws import Purpose, stream
 from quenched.frontends.packages import need
+from quenched.text import shown
 
 
 class StanProgram(ABC):
@@ -157,7 +158,7 @@ def read_program(model: Any) -> StanProgram:
     if type(model).__module__.partition(".")[0] == "stan" and hasattr(model, "model_name"):
         return PyStan(model)
     raise ValueError(
-        f"model={model!r} is a {type(model).__name__}; give a StanModel of BridgeStan, bridgestan.StanModel(file, data), or a "
+        f"model={shown(model)} is a {type(model).__name__}; give a StanModel of BridgeStan, bridgestan.StanModel(file, data), or a "
         "Model of PyStan 3, stan.build(code, data)."
     )
 

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from quenched.frontends.packages import need
+from quenched.numbers import check_data, given_function, insist_tree, native, plain_array, real_array
 from quenched.targets import Model, Target
 
 
@@ -53,21 +54,24 @@ def from_torch(log_density: Any, start: Any = None, *, data: Any = None, transfo
         module = copy.deepcopy(log_density).double().eval()
         start = dict(module.named_parameters()) if start is None else start
         log_density = lambda parameters, *rest: torch.func.functional_call(module, parameters, rest)
-    if not callable(log_density):
-        raise ValueError(
-            f"log_density={log_density!r} is not callable; give a function of tensors, or a torch.nn.Module."
-        )
+    given_function("log_density", log_density, "a function of tensors, or a torch.nn.Module")
     if start is None:
         raise ValueError("start: is missing; give a tensor or a pytree of tensors, in natural units.")
-    start = jax.tree.map(_as_array, start)
-    data = None if data is None else jax.tree.map(_as_array, data)
+    insist_tree("start", start)
+    start = jax.tree.map(lambda leaf: real_array("start", _as_array(leaf)), start)
+    if not jax.tree.leaves(start):
+        raise ValueError("start: is empty; give a tensor or a pytree of tensors.")
+    if data is not None:
+        insist_tree("data", data)
+        data = jax.tree.map(_as_array, data)
+        check_data(data)
     answer = _Answer(log_density, _first(log_density, start, data))
     return Model(Target(answer, on_host=True, batched=True, data=data), start, transforms, name=name)
 
 
 def _as_array(leaf: Any) -> np.ndarray:
-    array = np.asarray(leaf.detach().cpu() if hasattr(leaf, "detach") else leaf)
-    return array.astype(np.float64) if array.dtype.kind == "f" else array
+    array = plain_array("start or data", leaf.detach().cpu() if hasattr(leaf, "detach") else leaf)
+    return array.astype(np.float64) if array.dtype.kind == "f" else native(array)
 
 
 def _tensors(tree: Any) -> Any:
@@ -120,6 +124,9 @@ def _first(log_density: Callable[..., Any], start: Any, data: Any) -> bool:
     except RuntimeError as error:
         remedy = "; give the data in double precision, as the parameters are" if "dtype" in str(error) else ""
         raise ValueError(f"log_density: PyTorch says {str(error).strip()}{remedy}.") from error
+    except Exception as error:
+        error.add_note("raised by log_density, which was called with tensors shaped like start to see what it returns")
+        raise
     if not isinstance(value, torch.Tensor) or value.shape != ():
         found = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
         raise ValueError(f"log_density returned {found}; it must return a tensor with one number: sum over the data.")

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from quenched.text import shown
+
 _RANK = 1e-10
 _FUNCTIONS = {"log": np.log, "log1p": np.log1p, "exp": np.exp, "sqrt": np.sqrt, "abs": np.abs}  # besides formulae's own
 
@@ -52,6 +54,10 @@ def read_design(formula: str, table: Any, likelihood: str) -> Design:
         from formulae import design_matrices  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise ImportError('MixedModel needs formulae: pip install "quenched[mixed]".') from error
+    if not isinstance(formula, str):
+        raise ValueError(f"formula={shown(formula)}: give a text such as 'y ~ x + (1|group)'.")
+    if not (hasattr(table, "columns") and hasattr(table, "dtypes")):
+        raise ValueError(f"table={shown(table)}: give a pandas.DataFrame.")
     try:
         matrices = design_matrices(formula, table, na_action="error", extra_namespace=_FUNCTIONS)
     except KeyError as error:
@@ -59,6 +65,8 @@ def read_design(formula: str, table: Any, likelihood: str) -> Design:
             f"formula={formula!r}: {error} is neither a column of the table nor a function that is known here; columns are "
             f"{', '.join(map(str, table.columns))}, functions {', '.join(_FUNCTIONS)} and those of formulae."
         ) from error
+    except Exception as error:  # of formulae: what it cannot read, or not find
+        raise ValueError(f"formula={shown(formula)}: formulae cannot read it on this table: {error}") from error
     if matrices.response is None:
         raise ValueError(f"formula={formula!r}: has no response; write it as 'y ~ x + (1|group)'.")
     if likelihood == "ordinal":

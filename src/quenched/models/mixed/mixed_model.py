@@ -12,8 +12,10 @@ from quenched.models.mixed.design import Design, common, group_index, read_desig
 from quenched.models.mixed.likelihoods import cut_points, likelihoods
 from quenched.models.mixed.terms import write
 from quenched.nesting import nested
+from quenched.numbers import real_array, seed_number
 from quenched.plots import BLUE, GREY, dress, new_figure
 from quenched.result import Fit
+from quenched.text import shown
 
 _SAMPLES = 4000
 _SEARCHED = 20_000  # rows up to which separation is looked for
@@ -70,14 +72,17 @@ class MixedModel:
 
     def fit(self, table: Any, weights: Any = None, *, progress: bool = False) -> Self:
         """Fit to a DataFrame; `weights` multiply the log likelihoods of the rows: an array, or the name of a column."""
-        if self.likelihood not in likelihoods:
-            raise ValueError(f"likelihood={self.likelihood!r}: use one of {', '.join(map(repr, likelihoods))}.")
-        if self.hyper not in ("integrated", "raised"):
-            raise ValueError(f"hyper={self.hyper!r}: use 'integrated' or 'raised'.")
+        if not isinstance(self.likelihood, str) or self.likelihood not in likelihoods:
+            raise ValueError(f"likelihood={shown(self.likelihood)}: use one of {', '.join(map(repr, likelihoods))}.")
+        if not isinstance(self.hyper, str) or self.hyper not in ("integrated", "raised"):
+            raise ValueError(f"hyper={shown(self.hyper)}: use 'integrated' or 'raised'.")
+        seed_number("seed", self.seed)
         design = read_design(self.formula, table, self.likelihood)
         self._check(design)
+        if isinstance(weights, str) and weights not in table:
+            raise ValueError(f"weights={shown(weights)}: is no column of the table.")
         given = table[weights] if isinstance(weights, str) else weights
-        given = np.ones(len(design.response)) if given is None else np.asarray(given, float)
+        given = np.ones(len(design.response)) if given is None else real_array("weights", given)
         if given.shape != design.response.shape or not np.all(given >= 0.0):
             raise ValueError(
                 f"weights: have shape {given.shape}; give one number of at least zero for each of the rows."

@@ -1,0 +1,65 @@
+"""What a person should know of a fit that its status does not say: numbers lost to rounding, values that jump, starts that see little."""
+
+import numpy as np
+
+from quenched.fitting.optima import WIDTH
+from quenched.problem import Problem
+from quenched.result import Fit
+from quenched.trust import lost_to_rounding
+
+_HIDDEN = 0.01  # nats lost to rounding that are worth a word
+_COARSE = 0.05  # of an sd: steps in which a parameter is known
+_CONTRADICTION = 0.1  # of an sd: a move that values ask for, clearly, and gradients do not
+_OUTVOTED = 0.01  # of the nats that such a move is worth: what gradients promise at the most
+
+
+def rounding_remark(problem: Problem, fit: Fit) -> str:
+    """Name a constant so large, or a parameter so far from zero, that numbers of 64 bits cannot tell what matters."""
+    said = []
+    lost = lost_to_rounding(fit.bound)
+    if lost > _HIDDEN:
+        said.append(
+            f"The log density is about {fit.bound:.1e}: rounding hides differences below {lost:.2g} nats, so that nothing can be "
+            "checked. Leave out the constant, or sum what is large with more care."
+        )
+    mean, sd = fit.posterior.mean, np.sqrt(fit.posterior.variance())
+    with np.errstate(invalid="ignore"):
+        steps = np.spacing(np.abs(mean)) / sd
+    coarse = np.flatnonzero(steps > _COARSE)
+    if coarse.size:
+        name = problem.space.coordinate_names()[int(coarse[0])]
+        more = f" and {coarse.size - 1} more parameters" if coarse.size > 1 else ""
+        said.append(
+            f"{name}{more} is about {mean[coarse[0]]:.1e}, where numbers of 64 bits are {steps[coarse[0]]:.2g} of its standard "
+            "deviation apart: let the parameter be its difference from there."
+        )
+    return " ".join(said)
+
+
+def jump_remark(fit: Fit, shortfall: float) -> str:
+    """Say that values and gradients contradict each other: on fresh draws the ones ask for a move, and the others do not.
+
+    At the best Gaussian both ask for none, and a move of d standard deviations is worth d²/2 nats. A log density that jumps
+    has no gradient where it does; so has one whose gradient was written by hand, or stopped.
+    """
+    drift = fit.drift if fit.converged else None
+    if drift is None or not np.isfinite(shortfall):
+        return ""
+    clear = drift.mean - 2.0 * drift.mean_error
+    if not clear > _CONTRADICTION or shortfall > _OUTVOTED * 0.5 * clear**2:
+        return ""
+    return (
+        f"The values of the log density and its gradient contradict each other: by the values at fresh draws the mean of "
+        f"{drift.mean_name} would move by {drift.mean:.2g} sds, by the gradient not at all. It jumps, or a part of it has no "
+        "derivative (jnp.where, rounding, sorting, stop_gradient, a derivative written by hand)."
+    )
+
+
+def starts_remark(fit: Fit, n_starts: int) -> str:
+    """Say how far away several starts have looked."""
+    if n_starts < 2 or len(fit.optima) != 1:
+        return ""
+    return (
+        f"All {n_starts} starts, which lie about {WIDTH:g} (on the real line) around the given one, led here; a mode that none of "
+        "them is drawn to is not seen."
+    )
