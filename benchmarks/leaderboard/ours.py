@@ -105,9 +105,9 @@ def _growth_by_doubling() -> None:
 
 
 def _no_growth() -> None:
-    from quenched.fitting.rounds import Run
+    from quenched.fitting.rounds import Rounds
 
-    Run._must_grow = lambda self, index, rounds=0: index[:0]
+    Rounds._must_grow = lambda self, index, rounds=0: index[:0]
 
 
 _OURS = partial(Method, packages=("quenched", "jax"))

@@ -35,27 +35,25 @@ def read_path_to_write(name: str, value: Any) -> Path:
         For a folder, and where no file can be made.
     """
     path = read_path(name, value)
-    try:
-        if path.is_dir():
-            raise ValueError(f"{name}={shown(str(path))}: is a folder; give the path of a file in it.")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _try_to_write(path.parent, path.name)
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise ValueError(f"{name}={shown(str(path))}: no file can be written there: {why}.") from error
+    if os.path.isdir(path):  # False where it cannot be told
+        raise ValueError(f"{name}={shown(str(path))}: is a folder; give the path of a file in it.")
+    _insist_writable(f"{name}={shown(str(path))}: no file can be written there", path.parent, path.name)
     return path
 
 
 def read_folder_to_write(name: str, value: Any) -> Path:
     """A folder in which files can be written; made if it does not exist."""
     path = read_path(name, value)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        _try_to_write(path, "file")
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise ValueError(f"{name}={shown(str(path))}: no files can be written into that folder: {why}.") from error
+    _insist_writable(f"{name}={shown(str(path))}: no files can be written into that folder", path, "file")
     return path
+
+
+def _insist_writable(otherwise: str, folder: Path, name: str) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _try_to_write(folder, name)
+    except OSError as error:
+        raise ValueError(f"{otherwise}: {error.strerror or type(error).__name__}.") from error
 
 
 def _try_to_write(folder: Path, name: str) -> None:

@@ -144,3 +144,15 @@ def test_a_function_that_draws_at_random_is_named():
 def test_a_derivative_that_is_stopped_in_jax_is_named_too():
     found = qd.fit(lambda w: -0.5 * jnp.sum(w**2) + jnp.round(w[0]), np.zeros(2), progress=False)
     assert "contradict each other" in found.verdict
+
+
+def test_a_wrong_gradient_of_a_later_problem_is_its_own():
+    """The first of many is tried before anything is fitted; what others get wrong spoils none but themselves."""
+    function = lambda w, data: (-0.5 * float(np.sum((w - data) ** 2)), (data - w) * (2.0 if data[0] == 3.0 else 1.0))
+    data = np.array([[1.0], [3.0], [4.0]])
+    with pytest.warns(UserWarning, match="1 of 3 fits failed"):
+        fits = qd.fit_many(qd.from_value_and_grad(function), np.zeros(1), data, draws=4, progress=False)
+    assert fits.failed.tolist() == [False, True, False]
+    assert "not that of its value" in fits.message[1]
+    with pytest.raises(ValueError, match="not that of its value"):
+        qd.fit_many(qd.from_value_and_grad(function), np.zeros(1), data[1:], draws=4, progress=False)

@@ -103,8 +103,13 @@ def test_evaluations_that_run_out_end_a_fit():
 
 
 def test_a_wrong_gradient_is_no_ascent():
-    """Raised with the partial result, or returned when asked."""
-    wrong = qd.from_value_and_grad(lambda w: (quartic(w)[0], -quartic(w)[1] + 1.0))
+    """Raised with the partial result, or returned when asked; beside the start, where it is tried, it is right."""
+
+    def far_off(w):
+        value, gradient = quartic(w)
+        return value, gradient if np.abs(w - 1.0).max() < 0.05 else 1.0 - gradient
+
+    wrong = qd.from_value_and_grad(far_off)
     with pytest.raises(qd.FitError, match=r"no step raises the bound.*gradient right") as caught:
         qd.fit(wrong, np.ones(2), draws=8, progress=False)
     assert isinstance(caught.value.fit, qd.Fit)

@@ -20,7 +20,7 @@ import pytest
 import quenched as qd
 from quenched import files
 from quenched.execute import interrupts
-from quenched.fitting.rounds import Run
+from quenched.fitting.standing import Standing
 
 FAULTS: Counter[str] = Counter()
 
@@ -65,13 +65,13 @@ class Pressed(interrupts._Waiting):
 def pressing(monkeypatch):
     """Run a fit with Ctrl-C at some piece of work; answers with its result, whether anything was known by then, and how many there were."""
     known = []
-    keep = Run._keep
+    keep = Standing.keep
 
     def noting(self, index, posterior, hyper, bound, *rest, **options):
         known.append(bool(np.isfinite(bound).any()))
         return keep(self, index, posterior, hyper, bound, *rest, **options)
 
-    monkeypatch.setattr(Run, "_keep", noting)
+    monkeypatch.setattr(Standing, "keep", noting)
 
     def press(at, work):
         known.clear()

@@ -19,7 +19,7 @@ from quenched.fitting import options
 from quenched.fitting.linearised import ByValues
 from quenched.fitting.method import Joint
 from quenched.fitting.progress import Watcher
-from quenched.fitting.rounds import Run
+from quenched.fitting.run import Run
 from quenched.fitting.settings import Settings
 from quenched.fitting.threads import quiet_blas
 from quenched.numbers import check_data, positive_number, seed_number, whole_number

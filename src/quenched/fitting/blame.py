@@ -87,7 +87,7 @@ def blame_tails(problem: Problem, start: np.ndarray, hyper: Hyper) -> str | None
     looked = min(problem.dim, _MOST_LOOKED_AT)
     steps = np.concatenate([side * (1.0 + np.abs(start)) * np.eye(problem.dim)[:looked] for side in (1.0, -1.0)])
     try:
-        near, far = (_values(problem, start + times * steps, hyper) for times in _ENDLESS)
+        near, far = (_joint(problem, start + times * steps, hyper) for times in _ENDLESS)
     except Exception:  # of a function on the host, which such numbers may be too much for
         if problem.programs is not None:
             raise
@@ -104,6 +104,14 @@ def blame_tails(problem: Problem, start: np.ndarray, hyper: Hyper) -> str | None
         f"The log density does not fall off as {', or '.join(listed)}{more} without end (on the real line): there is no posterior. "
         "Give a proper prior, or a transform (interval(a, b), ...) that bounds the parameter."
     )
+
+
+def _joint(problem: Problem, points: np.ndarray, hyper: Hyper) -> np.ndarray:
+    """The log joint density at some points, up to a constant: with the prior, where the target has one of its own."""
+    form, values = problem.form, _values(problem, points, hyper)
+    with np.errstate(invalid="ignore", over="ignore"):
+        values = np.asarray(form.weight(hyper)) * values
+        return values if form.prior(hyper) is None else values + np.asarray(form.log_prior(points, hyper))
 
 
 def blame_reached(problem: Problem, posterior: Member, hyper: Hyper, draws: Draws) -> str | None:

@@ -19,8 +19,8 @@ from quenched.fitting.data import faults_in, read_data, read_starts
 from quenched.fitting.drive import Entries
 from quenched.fitting.method import Joint, Method
 from quenched.fitting.progress import Watcher
-from quenched.fitting.rounds import Run
 from quenched.fitting.rows import repeated
+from quenched.fitting.run import Run
 from quenched.fitting.shares import Share, share_out
 from quenched.numbers import yes_or_no
 from quenched.outcome import History, Status

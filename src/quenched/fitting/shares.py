@@ -20,7 +20,7 @@ import numpy as np
 from quenched.execute import Pool
 from quenched.files import read_folder_to_write
 from quenched.fitting.options import read_submit
-from quenched.fitting.rounds import Run
+from quenched.fitting.run import Run
 from quenched.results import Fits, Origins
 from quenched.storage import as_a_warning, insist_writable, load, save
 

@@ -1,0 +1,142 @@
+"""Fits under way: what they were asked for, who does the work, and what comes out.
+
+One fit is a batch of one. What lanes cannot do (a start that is not finite, a bound that will not rise) is done once more
+alone: that driver knows other ways out, and says what is wrong in words.
+"""
+
+import numpy as np
+
+from quenched.execute import Expired
+from quenched.families import Member, Sparse
+from quenched.fitting.alone import Alone
+from quenched.fitting.blame import blame_region, blame_start, sign_remark
+from quenched.fitting.drive import Driver, Entries
+from quenched.fitting.lanes import Lanes
+from quenched.fitting.monitor import CheckDraws
+from quenched.fitting.newton import Mode, Search
+from quenched.fitting.progress import Watcher
+from quenched.fitting.promises import examine
+from quenched.fitting.remarks import jump_remark, rounding_remark, starts_remark
+from quenched.fitting.rounds import Rounds
+from quenched.fitting.rows import repeated, rows
+from quenched.fitting.settings import Settings
+from quenched.fitting.standing import SUSPECT, Standing
+from quenched.fitting.terms import TermsAlone, many_numbers
+from quenched.outcome import Code
+from quenched.problem import Batch
+from quenched.result import Fit
+from quenched.results import Fits
+from quenched.targets import Hyper
+
+
+class Run:
+    """Fits of a batch of problems, by lanes and alone."""
+
+    def __init__(self, settings: Settings, batch: Batch, points: np.ndarray, watch: Watcher, *, polishes: bool = False):
+        self.settings, self.batch, self.points, self.watch = settings, batch, points, watch
+        self.slack = (
+            0.0 if polishes else settings.tolerance
+        )  # nats: who polishes goes to the very top, whatever it costs
+        problem, family = batch.problem, settings.family
+        self.standing = Standing(settings, batch, points)
+        self.check_draws = CheckDraws(problem.dim, settings.seed)
+        costs = self.standing.costs
+        self.alone = (TermsAlone if isinstance(family, Sparse) else Alone)(batch, watch, costs)
+        self.driver: Driver = self.alone
+        if batch.n > 1 and problem.programs is not None and settings.method.in_lanes:
+            coupled = family.coupled_coordinates(problem.space.sizes)
+            self.driver = Lanes(batch, watch, costs, coupled=coupled, first=settings.draws.n)
+
+    def refuse(self, place: int, why: str) -> None:
+        """A problem that cannot be fitted, and the reason."""
+        self.standing.refuse(place, why)
+
+    def _rounds(self) -> Rounds:
+        """By whoever does the work now."""
+        return Rounds(self.standing, self.driver, self.check_draws, slack=self.slack)
+
+    def fit(self, given: Entries | None = None, *, final: bool = False) -> Fits:
+        """Fit all problems but those that were refused. An interrupt keeps what they have reached.
+
+        `given` are posteriors to begin from, if they are better than what a search finds; `final` ones, whatever they are.
+        """
+        reached = lambda: self.standing.reached
+        index = np.setdiff1d(np.arange(self.batch.n), list(self.standing.messages))
+        try:
+            if not self.driver.explains:
+                index = self._rounds().fit(index, given, final)
+                self.driver, given = self.alone, None
+            for place in index.tolist():
+                if self.driver.stopped and self.batch.n > 1:
+                    break
+                if given is None and not self._is_sound(place, first=place == index[0]):
+                    continue
+                self._rounds().fit(np.array([place]), None if given is None else given.some([place]), final)
+        except Expired:
+            self.standing.out_of_time()
+        except KeyboardInterrupt:
+            self.driver.interrupted = True
+            if self.batch.data is None and not np.isfinite(reached().bound).any():
+                raise  # nothing was reached
+            self.standing.interrupted()
+        if self.driver.interrupted:
+            reached().code[reached().code == Code.MAX_SECONDS] = Code.INTERRUPTED
+        return self.fits()
+
+    def _is_sound(self, place: int, *, first: bool = True) -> bool:
+        """Try a function on the host before it is fitted; what is wrong with the first of many is raised at once."""
+        if self.batch.problem.programs is not None:
+            return True
+        try:
+            self.standing.costs.add(place, examine(self.batch.one(place), self.points[place]))
+        except ValueError as error:
+            if first:
+                raise
+            self.refuse(place, str(error))
+        return place not in self.standing.messages
+
+    def mode(self, search: Search) -> tuple[Mode | None, str]:
+        """The mode next to the start of the one problem there is, or why there is none."""
+        index, hyper = np.zeros(1, int), repeated(self.batch.problem.hyper, 1)
+        self._is_sound(0)
+        at = self.alone.expand(index, self.points, hyper)
+        if not at.sound[0]:
+            return None, blame_start(self.batch.problem, self.points[0], float(at.value[0]), at.gradient[0])
+        if not at.finite[0]:
+            return None, "start: the second derivatives of the log density are not finite there; start elsewhere."
+        return rows(self.alone.modes(index, at, hyper, search)[1], 0), ""
+
+    def judge(self, posterior: Member, hyper: Hyper, code: Code = Code.GIVEN, note: str = "") -> Fits:
+        """Posteriors as they are, in rows: their bounds at the best precisions, and the check."""
+        standing, draws, index = self.standing, self.settings.draws, np.arange(self.batch.n)
+        judged = self.alone.judge(Entries(index, posterior, hyper, standing.reached.bound), draws)
+        standing.costs.add(index, 0, 1)
+        standing.keep(index, posterior, judged.hyper, judged.bound, code, draws=draws)
+        self._rounds().check(index)
+        standing.notes.update({int(place): note for place in index if note})
+        return self.fits()
+
+    def remarks(self, fit: Fit) -> tuple[str, ...]:
+        """What a person should know of a single fit besides its status: where the log density is not finite, odd signs."""
+        if not np.isfinite(fit.bound) or self.driver.stopped:
+            return ()
+        hyper = rows(self.standing.reached.hyper, 0)
+        problem, inside = self.batch.problem, fit.log_ratios[np.isfinite(fit.log_ratios)]
+        try:
+            beyond, failed = np.zeros((0, problem.dim)), self.standing.reached.code[0] in SUSPECT
+            if len(inside) < len(fit.log_ratios):
+                beyond = fit.posterior.transform(fit.check_draws[~np.isfinite(fit.log_ratios)])
+            region = blame_region(problem, fit.posterior, hyper, beyond, fit.log_ratios, failed=bool(failed))
+        except KeyboardInterrupt:
+            region = ""  # what was reached counts for more
+        sign = sign_remark(problem.space, self.points[0], fit.posterior.mean, np.sqrt(fit.posterior.variance()))
+        own = "" if problem.model is None else problem.model.remark
+        many = many_numbers(problem, self.settings.draws) if isinstance(self.alone, TermsAlone) else ""
+        rounding, starts = rounding_remark(problem, fit), starts_remark(fit, self.settings.starts)
+        jump = "" if region or rounding else jump_remark(fit, float(self.standing.reached.shortfall[0]))
+        return tuple(remark for remark in (rounding, region, jump, sign, starts, own, many) if remark)
+
+    def fits(self) -> Fits:
+        """All of them, as they stand."""
+        search = not self.driver.stopped and not isinstance(self.alone, TermsAlone)
+        return self.standing.fits(self.watch.seconds, search=search)
