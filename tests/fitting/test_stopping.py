@@ -104,7 +104,12 @@ def test_evaluations_that_run_out_end_a_fit():
 
 def test_a_wrong_gradient_is_no_ascent():
     """Raised with the partial result, or returned when asked."""
-    wrong = qd.from_value_and_grad(lambda w: (quartic(w)[0], -quartic(w)[1] + 1.0))
+
+    def function(w):  # right beside the start, where it is tried before the fit
+        value, gradient = quartic(w)
+        return value, gradient if np.max(np.abs(w - 1.0)) < 0.05 else -gradient + 1.0
+
+    wrong = qd.from_value_and_grad(function)
     with pytest.raises(qd.FitError, match=r"no step raises the bound.*gradient right") as caught:
         qd.fit(wrong, np.ones(2), draws=8, progress=False)
     assert isinstance(caught.value.fit, qd.Fit)
