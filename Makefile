@@ -3,6 +3,7 @@
 # make test-long      the tests that take minutes: large problems, processes that are killed
 # make test-external  the tests that need other people's packages: NumPyro, PyMC, Stan, PyTorch, ...
 # make soak MINUTES=5 random problems through random options, with laws checked; counts are printed
+# make fuzz MINUTES=5 every file reader on bytes that a fuzzer chooses; what it finds is kept in out/fuzz
 # make compat         the core tests with the oldest versions that pyproject.toml allows, in .venv-oldest
 # make dist-check     wheel and sdist are built, and install into an empty environment
 # make bench   the leaderboard: us and our peers on a few problems; make bench-full: all of them, ten seeds, a night
@@ -17,7 +18,7 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 
-.PHONY: docs docs-serve demo test test-long test-external soak compat audit bench bench-full dist-check static check clean
+.PHONY: docs docs-serve demo test test-long test-external soak fuzz compat audit bench bench-full dist-check static check clean
 
 demo: $(VENV)/installed-plots
 	$(BIN)/quenched fit examples/eight_schools.py --out out
@@ -44,6 +45,10 @@ MINUTES ?= 5
 SOAK_SEED ?= 0
 soak: $(VENV)/installed-test
 	$(BIN)/python benchmarks/soak.py --minutes $(MINUTES) --seed $(SOAK_SEED)
+
+fuzz: $(VENV)/installed-test
+	$(BIN)/python -m pip install --quiet atheris || echo "no atheris for this Python: bytes are mutated at random"
+	$(BIN)/python benchmarks/fuzz.py --minutes $(MINUTES)
 
 # A dependency's deprecation warning is an error there, as it is everywhere.
 compat:

@@ -1,6 +1,9 @@
 """Random numbers come from `quenched.draws` alone: from a seed, a purpose and the library's own key."""
 
 import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,3 +50,32 @@ def test_random_numbers_come_from_one_place(path):
 )
 def test_the_search_finds_what_it_should(code, n):
     assert len(list(uses_of_numpy_random(ast.parse(code)))) == n
+
+
+PRINTS_A_FIT = """
+import hashlib
+
+import jax.numpy as jnp
+import numpy as np
+
+import quenched as qd
+
+start = {name: np.zeros(2) for name in ("gamma", "alpha", "beta", "delta")}
+names = {"gamma", "alpha", "beta", "delta"}  # a set, whose order the hash seed decides
+log_density = lambda p: sum(jnp.sum(p[name] - jnp.exp(p[name])) for name in sorted(names))
+fit = qd.fit(log_density, start, progress=False)
+numbers = [fit.bound, fit.check_bound, *fit.mean.values(), *fit.sd.values(), fit.covariance, fit.log_ratios]
+print(hashlib.sha256(b"".join(np.ascontiguousarray(each).tobytes() for each in numbers)).hexdigest())
+"""
+
+
+def test_other_processes_and_hash_seeds_give_the_same_bits():
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", PRINTS_A_FIT], env={**os.environ, "PYTHONHASHSEED": seed}, stdout=subprocess.PIPE
+        )
+        for seed in ("1", "2")
+    ]
+    first, second = (process.communicate()[0].decode().strip() for process in running)
+    assert len(first) == 64
+    assert first == second

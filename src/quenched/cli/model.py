@@ -13,6 +13,7 @@ import numpy as np
 
 from quenched.cli.misuse import Misuse, blame
 from quenched.targets import Model, Target, package_of
+from quenched.text import shown
 
 _EXAMPLES = {
     "log_density": "def log_density(parameters):\n        return -0.5 * jnp.sum(parameters**2)",
@@ -107,11 +108,18 @@ def _read_json(path: Path | None) -> Any:
         return None
     try:
         found = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise Misuse(f"--data {path}: cannot be read as JSON ({error}).") from error
     if not isinstance(found, dict):
         raise Misuse(f'--data {path}: must hold names and values, {{"x": [1.0, 2.0], ...}}.')
-    return {name: np.asarray(value) if isinstance(value, list) else value for name, value in found.items()}
+    return {name: _array(path, name, value) if isinstance(value, list) else value for name, value in found.items()}
+
+
+def _array(path: Path, name: str, value: list) -> np.ndarray:
+    try:
+        return np.asarray(value)
+    except (ValueError, OverflowError) as error:
+        raise Misuse(f"--data {path}: {shown(name)} is not an array: {error}.") from error
 
 
 def _split(reference: str) -> tuple[Path, str | None]:

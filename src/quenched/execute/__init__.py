@@ -12,6 +12,7 @@ from quenched.execute.kept import keep_programs
 from quenched.execute.lapack import compiled, in_small_calls
 from quenched.execute.living import Living, bytes_held, shared_by_functions
 from quenched.execute.lost import LostProcess
+from quenched.execute.memory import out_of_memory
 from quenched.execute.mesh_devices import exchanged, on_devices
 from quenched.execute.pool import CallFailed, Pool, pickled
 from quenched.execute.sharded import Sharded, agreed, read_mesh, writes
@@ -55,6 +56,7 @@ __all__ = [
     "keep_programs",
     "obey_interrupts",
     "on_devices",
+    "out_of_memory",
     "pickled",
     "read_mesh",
     "shared_by_functions",

@@ -1,9 +1,27 @@
-"""How much memory one draw needs: an upper bound read off the traced program, before anything is compiled."""
+"""How much memory one draw needs: an upper bound read off the traced program, before anything is compiled; and what to do without."""
 
 from collections.abc import Callable, Iterator
 
 import jax
 import numpy as np
+
+_BEGINS = "memory: there is not enough of it"
+_WORDS = ("RESOURCE_EXHAUSTED", "Out of memory", "failed to map segment", "Cannot allocate memory")
+
+
+def out_of_memory(error: Exception) -> MemoryError | None:
+    """An error as one about memory, in our words, if it is one: NumPy, JAX and the system each have their own."""
+    words = " ".join(str(error).split())
+    if not isinstance(error, MemoryError) and not (
+        isinstance(error, (RuntimeError, OSError, ImportError)) and any(each in words for each in _WORDS)
+    ):
+        return None
+    if words.startswith(_BEGINS):
+        return None  # a fit within another has said it already
+    return MemoryError(
+        f"{_BEGINS} ({words[:200] or 'no more is said'}). Give memory= a number of bytes, so that draws are "
+        'evaluated in chunks; fewer draws; family="diagonal" or LowRank(k), which hold fewer numbers; or fewer data at a time.'
+    )
 
 
 def bytes_per_point(function: Callable, *arguments) -> int:

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from quenched.draws import Draws, make, smallest
-from quenched.execute import read_mesh
+from quenched.execute import out_of_memory, read_mesh
 from quenched.families import Family, LowRank, Member, cholesky_or_nan, families, from_scale
 from quenched.fitting.method import Joint, Method
 from quenched.numbers import positive_number, real_array, whole_number
@@ -230,7 +230,7 @@ Result = TypeVar("Result")
 
 
 def with_hints(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """The same function, which answers a misspelt option with the nearest one it has."""
+    """The same function, which answers a misspelt option with the nearest one it has, and too little memory in our words."""
     known = [name for name, each in inspect.signature(function).parameters.items() if each.kind != each.VAR_KEYWORD]
 
     @wraps(function)
@@ -240,6 +240,12 @@ def with_hints(function: Callable[Arguments, Result]) -> Callable[Arguments, Res
                 near = difflib.get_close_matches(name, known, n=1)
                 hint = f"; did you mean {near[0]}?" if near else f"; the options are {', '.join(known)}."
                 raise ValueError(f"{name}: {function.__name__} has no such option{hint}")
-        return function(*arguments, **options)
+        try:
+            return function(*arguments, **options)
+        except Exception as error:
+            told = out_of_memory(error)
+            if told is None:
+                raise
+            raise told from error
 
     return hinting

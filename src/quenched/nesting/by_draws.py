@@ -15,6 +15,7 @@ from quenched.arrays import Array
 from quenched.nesting.algebra import Dense, Inverse
 from quenched.nesting.newton import Expected, Inner
 from quenched.nesting.split import Split
+from quenched.problem import RealLine
 from quenched.targets import Target, call
 
 
@@ -36,8 +37,10 @@ class ByDraws(Inner):
     def log_density(self, theta: Array, inner: Array, data: Any) -> Array:
         """On the real line, log-Jacobian included."""
         vector, space = self.split.join(theta, inner), self.split.space
-        value = call(self.target.function, space.to_natural(vector), data, None)
-        return jnp.asarray(value).astype(vector.dtype) + space.log_jacobian(vector)
+        value = RealLine(self.target, space, None).as_number(
+            call(self.target.function, space.to_natural(vector), data, None)
+        )
+        return value.astype(vector.dtype) + space.log_jacobian(vector)
 
     def expected(self, thetas: Array, mean: Array, inverse: Inverse, arrays: DrawArrays) -> Expected:
         dim = self.algebra.dim

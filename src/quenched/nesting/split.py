@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.text import shown
 from quenched.transforms import Space
 
 
@@ -71,20 +72,27 @@ def split(space: Space, outer: Sequence[str]) -> Split:
     ValueError
         For a name that is none, or when nothing is left inside.
     """
-    if isinstance(outer, str):
-        outer = [outer]
     names = [leaf.name for leaf in space.leaves]
+    try:
+        outer = [outer] if isinstance(outer, str) else list(outer)
+        named = all(isinstance(name, (str, int)) for name in outer)
+    except Exception:  # of whatever it is, when it is looked at
+        named = False
+    if not named:
+        raise ValueError(f"outer={shown(outer)}: give a list of names of parameters; start has {', '.join(names)}.")
     for name in outer:
         if name not in names:
             near = difflib.get_close_matches(str(name), names, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else "."
-            raise ValueError(f"outer: there is no parameter {name!r}; start has {', '.join(map(repr, names))}{hint}")
+            raise ValueError(
+                f"outer: there is no parameter {shown(name)}; start has {', '.join(map(repr, names))}{hint}"
+            )
     chosen = tuple(place for place, name in enumerate(names) if name in set(outer))
     found = Split(space, chosen)
     if not len(found.outer_places):
-        raise ValueError(f"outer={list(outer)!r}: names no parameter; give the few that the others depend on.")
+        raise ValueError(f"outer={shown(list(outer))}: names no parameter; give the few that the others depend on.")
     if not len(found.inner_places):
         raise ValueError(
-            f"outer={list(outer)!r}: names every parameter, and nothing is left inside; use quenched.fit(...) instead."
+            f"outer={shown(list(outer))}: names every parameter, and nothing is left inside; use quenched.fit(...) instead."
         )
     return found

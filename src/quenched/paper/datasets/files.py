@@ -1,8 +1,8 @@
 """From names to verified files on this machine: the user's folder, then the cache, then a download.
 
 Folder and cache have the same layout, `<dataset>/<file>`, so a cache filled on one machine can be the folder of
-another. pooch keeps the cache: it checks every sum, and an interrupted or damaged download leaves nothing behind. The
-folder is read without it.
+another. pooch keeps the cache: it checks every sum, and an interrupted or damaged download leaves nothing behind, and
+one that was killed an unfinished file, which a later one sweeps away. The folder is read without it.
 """
 
 import contextlib
@@ -10,6 +10,7 @@ import hashlib
 import itertools
 import logging
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ DATA_VARIABLE = "QUENCHED_DATA"
 CACHE_VARIABLE = "QUENCHED_CACHE"
 _TIMEOUT = 30.0  # seconds without an answer after which a server is given up
 _CHUNK = 1 << 16  # bytes
+_LEFT_BEHIND = 3600.0  # seconds without a byte after which an unfinished download is nobody's
 _REMEDY = f"It is in the folder that {DATA_VARIABLE} names: replace it, or delete it and fetch again."
 
 
@@ -123,12 +125,23 @@ def _from_cache(files: Sequence[RemoteFile]) -> dict[RemoteFile, Path]:
         allow_updates=False,
     )
     found, missing = {}, [file for file in files if not (storage.abspath / file.path).is_file()]
+    for folder in {(storage.abspath / file.path).parent for file in missing}:
+        _sweep(folder)
     with _quiet(pooch.get_logger()), _bars(missing) as bars:
         for file in files:
             downloader = pooch.HTTPDownloader(progressbar=bars.get(file, False), chunk_size=_CHUNK, timeout=_TIMEOUT)
             with _explained(file, storage.abspath / file.path):
                 found[file] = Path(storage.fetch(file.path, downloader=downloader))
     return found
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what downloads that were killed have left behind; pooch leaves such files to Python's `tempfile`."""
+    with contextlib.suppress(OSError):
+        for left in folder.glob("tmp????????"):
+            with contextlib.suppress(OSError):  # another process may be quicker
+                if time.time() - left.stat().st_mtime > _LEFT_BEHIND:
+                    left.unlink()
 
 
 def _pooch() -> ModuleType:

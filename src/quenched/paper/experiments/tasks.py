@@ -109,9 +109,10 @@ def _read(task: Task, folder: Path) -> Outcome | None:
     """An earlier result of the same task; a damaged file counts as none."""
     try:
         saved = json.loads(_path(task, folder).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
-    return Outcome(task, saved["result"]) if saved.get("fingerprint") == task.fingerprint else None
+    known = isinstance(saved, dict) and "result" in saved and saved.get("fingerprint") == task.fingerprint
+    return Outcome(task, saved["result"]) if known else None
 
 
 def _path(task: Task, folder: Path) -> Path:
