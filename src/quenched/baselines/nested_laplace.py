@@ -100,7 +100,7 @@ def _by_design(posed: Posed, design: str | None, correct: bool, asked: Asked) ->
     mode = laplace(posed.problem.target, posed.begin, **quiet)
     if mode.status in (Status.NOT_FINITE, Status.NO_ASCENT):
         return of_outer(mode, posed.split)
-    posed = posed._replace(problem=better_guess(posed.problem, mode))
+    posed = posed._replace(problem=better_guess(posed.problem, mode.posterior, asked.seed))
     place = posed.split.outer_pieces
     log_densities = lambda points: posed.problem.values(points)
     centre = np.asarray(mode.posterior.mean)

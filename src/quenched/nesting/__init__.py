@@ -3,6 +3,7 @@
 from quenched.nesting.algebra import Dense
 from quenched.nesting.newton import Conditionals
 from quenched.nesting.outer import Outer
+from quenched.nesting.returning import outer_of
 from quenched.nesting.rows import Own, RowArrays, Rows, read_rows, seen_by
 from quenched.nesting.split import Split
 from quenched.nesting.third_order import ThirdOrder, third_order
@@ -24,6 +25,7 @@ __all__ = [
     "judged",
     "nested",
     "of_outer",
+    "outer_of",
     "pose",
     "read_rows",
     "seen_by",

@@ -17,6 +17,7 @@ from quenched.nesting.newton import Conditionals
 from quenched.nesting.outer import Outer, make_outer
 from quenched.nesting.split import Split, split
 from quenched.outcome import History, Status
+from quenched.posterior import Posterior
 from quenched.result import Fit
 from quenched.targets import EntropyForm, Model, Target, check_terms, read_model
 from quenched.transforms import describe_space
@@ -24,8 +25,8 @@ from quenched.transforms import describe_space
 _NODES = (128, 64)  # outer draws whose inner Gaussians the posterior is made from: its own, and further out
 _MANY = 4  # outer coordinates that need twice as many
 _PER_OUTER = 64  # draws for each outer coordinate, at the most unless told otherwise
-_CHECK = 256  # check draws of the outer fits; the whole posterior is checked by more
-_WIDER = 1.3  # how far they reach out, relative to the posterior's own
+CHECK = 256  # check draws of the outer fits; the whole posterior is checked by more
+_WIDER = 2.0  # how far they reach out, relative to the posterior's own
 _MOST_INNER = 1000
 _WRITTEN_OUT = 2e9  # operations, roughly, that may go into dense inverses of inner precisions
 
@@ -150,12 +151,12 @@ def fit_nested(log_density: Any, start: Any, outer: Sequence[str] | None, asked:
     """What `nested` does, whatever the Gaussians inside. Nothing is raised when the numbers go wrong."""
     began, posed = time.perf_counter(), pose(log_density, start, outer, asked)
     common: dict[str, Any] = {"seed": asked.seed, "tolerance": asked.tolerance, "max_seconds": asked.max_seconds}
-    common |= {"check": _CHECK, "throw": False, "progress": asked.progress}
+    common |= {"check": CHECK, "throw": False, "progress": asked.progress}
     n = len(posed.split.outer_places)
     first = fit(posed.problem.target, posed.begin, draws=max(64, 4 * n), **common)
     if first.status in (Status.NOT_FINITE, Status.NO_ASCENT):
         return of_outer(first, posed.split)
-    posed = posed._replace(problem=better_guess(posed.problem, first))
+    posed = posed._replace(problem=better_guess(posed.problem, first.posterior, asked.seed))
     most = max(128, _PER_OUTER * n) if asked.max_draws is None and asked.draws is None else asked.max_draws
     sizes = {"draws": asked.draws, "max_draws": most}
     found = fit(posed.problem.target, first, family=asked.family, **sizes, **common)
@@ -246,10 +247,9 @@ def _mean_inverse(algebra: Any, precision: np.ndarray) -> np.ndarray:
     return total * np.outer(scale, scale)
 
 
-def better_guess(problem: Outer, first: Fit) -> Outer:
-    """The same problem, with searches that begin where an outer posterior has been."""
-    z = make("matched", 64, first.posterior.dim, stream(first.settings["seed"], Purpose.DRAWS, 4)).points
-    thetas = first.posterior.transform(1.5 * z)
+def better_guess(problem: Outer, posterior: Posterior, seed: int) -> Outer:
+    """The same problem, with searches that begin where an outer posterior is."""
+    thetas = posterior.transform(1.5 * make("matched", 64, posterior.dim, stream(seed, Purpose.DRAWS, 4)).points)
     solved = problem.solved(thetas)
     sound = np.flatnonzero(solved.error <= 1e-3)
     if not len(sound):
