@@ -140,6 +140,8 @@ FOUND = {
     "take a larger family.",
     "driven": "The spread of the others changes with the parameters that are named (a funnel): write the model non-centred, or nest "
     "them: `qd.nested(log_density, start, outer=[...])`.",
+    "inner shapes": "Of a nested fit: whether the outer posterior follows its bound (then the inner parameters are not Gaussian given the outer "
+    "ones: reparametrise them, or name more of them as outer), or not (then it needs more draws).",
     "skewed": 'The target is skewed along the parameters that are named: `family="auto"`, or another scale for them.',
     "copies elsewhere": "The log density has equal copies (exchanged components, changed signs): add what it says to the evidence, or order "
     "the components (`qd.ordered`).",

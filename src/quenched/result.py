@@ -358,11 +358,6 @@ class Fit(Weighed):
         return self._kept["diagnosis"]
 
     @property
-    def is_nested(self) -> bool:
-        """Whether it is of `nested`: then it is judged by its check draws alone, and `diagnose` has nothing to add."""
-        return self.settings.get("method") in ("nested", "nested Laplace")
-
-    @property
     def diagnosis(self) -> "Diagnosis | None":
         """The last diagnosis, if there was one."""
         return self._kept.get("diagnosis")
@@ -380,7 +375,7 @@ class Fit(Weighed):
         """
         from quenched.summary import Summary
 
-        known = self.origin is not None and np.isfinite(self.bound) and not self.is_nested
+        known = self.origin is not None and np.isfinite(self.bound)
         return Summary(self, self.diagnose() if known else None)
 
     def __str__(self) -> str:

@@ -12,9 +12,11 @@ from jax.scipy.stats import norm, t
 import problems
 import quenched as qd
 from quenched import trust
+from quenched.diagnostics import Diagnosis
 from quenched.diagnostics.verdict import FINDINGS, findings
 from quenched.families import Full
 from quenched.posterior import Posterior
+from quenched.weights import weigh_ratios
 
 
 def equicorrelated(w):
@@ -88,12 +90,19 @@ FITS = {
     "mixture": lambda: qd.fit(mixture, {"centre": np.array([-1.0, 1.0])}, data=TWO_HUMPS, progress=False),
     "product": lambda: qd.fit(product, {"a": 2.0, "b": 2.0}, progress=False),
     "funnel": lambda: qd.fit(funnel, np.zeros(6), seed=2, progress=False),
+    "as if nested": lambda: dataclasses.replace(diagnosed("funnel"), outer=weigh_ratios(np.zeros(500))),
 }
 
 
 @cache
+def diagnosed(name: str) -> Diagnosis:
+    fit = FITS[name]()
+    return fit if isinstance(fit, Diagnosis) else fit.diagnose(progress=False)
+
+
+@cache
 def found(name: str) -> tuple[frozenset[str], str]:
-    diagnosis = FITS[name]().diagnose(progress=False)
+    diagnosis = diagnosed(name)
     return frozenset(finding.name for finding in findings(diagnosis)), diagnosis.verdict
 
 
@@ -106,6 +115,7 @@ EXPECTED = {
     "correlations left out": ("a Gaussian by halves", "a Gaussian", 'Use family="full".'),
     "skewed": ("log gamma", "a Gaussian by halves", "The target is skewed in"),
     "driven": ("funnel", "log gamma", "The spread of the others changes with parameters[0]"),
+    "inner shapes": ("as if nested", "funnel", "which are not Gaussian given the outer ones"),
     "copies elsewhere": ("mixture", "logistic", "the 2 entries of centre are exchanged: this is one of 2 copies"),
 }
 

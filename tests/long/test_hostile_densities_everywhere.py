@@ -1,11 +1,11 @@
 """Log densities that nobody should have to fit, by every family and every way to fit."""
 
-import hostile_densities
 import numpy as np
 import pytest
-from hostile_densities import DENSITIES, NAMES, complaint, log_density, options, start
 
+import hostile_densities
 import quenched as qd
+from hostile_densities import DENSITIES, NAMES, complaint, log_density, options, start
 from quenched.trust import Trust
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of arithmetic with such numbers

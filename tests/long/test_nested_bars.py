@@ -6,6 +6,7 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.scipy.special import gammaln
 
 import quenched as qd
 from long.nesting.test_nested import START, TERMS, Y, exact, normal, written_out
@@ -76,3 +77,39 @@ def test_salamander_is_nearer_to_nuts_than_published_nested_laplace():
     sds = np.exp(fit.sample(20_000)["log_sd"]).mean(axis=0)
     assert np.all(np.abs(sds - [1.416, 0.838]) < np.abs(np.array([1.29, 0.78]) - [1.416, 0.838]))
     np.testing.assert_allclose(fit.sd["beta"], [0.78, 1.11, 0.82, 1.16], rtol=0.06)
+
+
+def of_plate(seen, row):
+    predictor = seen["beta"] + seen["plate"]
+    ways = gammaln(row["n"] + 1.0) - gammaln(row["r"] + 1.0) - gammaln(row["n"] - row["r"] + 1.0)
+    return ways + row["r"] * predictor - row["n"] * jnp.logaddexp(0.0, predictor)
+
+
+def of_precision(seen):
+    """Gamma(1/2, rate 0.0164) for the precision."""
+    log_precision = -2.0 * seen["log_sd"]
+    return 0.5 * log_precision - 0.0164 * jnp.exp(log_precision)
+
+
+def test_seeds_as_published():
+    """Nested Laplace of Fong, Rue and Wakefield (2010): -0.389 ± 0.173, -0.351 ± 0.221, 1.033 ± 0.212; sd 0.315 ± 0.125."""
+    file = Path(os.environ.get("QUENCHED_DATA", "")) / "mixed" / "Seeds.txt"
+    if not file.exists():
+        pytest.skip("needs the seeds data")
+    table = np.genfromtxt(file, names=True)
+    design = np.stack([np.ones(21), table["x1"], table["x2"]], axis=1)
+    target = qd.sum_of(
+        qd.each(of_plate, {"r": table["r"], "n": table["n"]}, sees={"beta": qd.dot(design), "plate": np.arange(21)}),
+        qd.each(
+            lambda seen: normal(seen["plate"], 0.0, jnp.exp(seen["log_sd"])),
+            sees={"plate": qd.each_entry, "log_sd": qd.whole},
+        ),
+        qd.each(lambda seen: normal(seen["beta"], 0.0, jnp.sqrt(1000.0)), sees={"beta": qd.each_entry}),
+        qd.each(of_precision, sees={"log_sd": qd.whole}),
+    )
+    start = {"beta": np.zeros(3), "plate": np.zeros(21), "log_sd": -0.5}
+    fit = qd.baselines.nested_laplace(target, start, outer=["log_sd"], progress=False)
+    np.testing.assert_allclose(fit.mean["beta"], [-0.389, -0.351, 1.033], atol=0.01)
+    np.testing.assert_allclose(fit.sd["beta"], [0.173, 0.221, 0.212], rtol=0.05)
+    sds = np.exp(fit.sample(20_000)["log_sd"])
+    assert (sds.mean(), sds.std()) == pytest.approx((0.315, 0.125), abs=0.01)

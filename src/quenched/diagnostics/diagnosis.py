@@ -16,9 +16,11 @@ from quenched.diagnostics.draw_error import DrawError, answer_of, draw_error
 from quenched.diagnostics.importance import weigh
 from quenched.diagnostics.linear_response import LinearResponse
 from quenched.diagnostics.mirrors import Mirror, mirrors
+from quenched.diagnostics.nested import nested_errors
 from quenched.diagnostics.optimisation import OptimisationError, optimisation_error
 from quenched.diagnostics.skewness import skewness
 from quenched.diagnostics.terms import TermsResponse, terms_draw_error, terms_optimisation_error
+from quenched.families import NestedGaussian
 from quenched.fitting import Watcher, quiet_blas
 from quenched.numbers import whole_number
 from quenched.objective import Objective
@@ -70,7 +72,11 @@ class Diagnosis(Weighed):
     mirrors
         Changes of the parameters that lead to a copy of the posterior elsewhere: `evidence` is that of one copy.
     linear_response
-        Standard deviations and covariances by linear response, computed when asked for.
+        Standard deviations and covariances by linear response, computed when asked for; of a nested fit, those of its outer
+        parameters.
+    outer
+        Of a nested fit, the weights of its outer posterior against the bound that the inner Gaussians reach: `outer.khat` tells
+        whether the outer family fits. None for others.
     n_evaluations
         Gradient evaluations that the diagnosis took.
     """
@@ -94,6 +100,7 @@ class Diagnosis(Weighed):
     n_replicates: int
     n_evaluations: int
     seconds: float
+    outer: Weights | None = field(default=None, repr=False)
 
     @property
     def effective_share(self) -> float:
@@ -172,13 +179,9 @@ def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES
     began, seed, member = time.perf_counter(), fit.settings["seed"], fit.posterior.member
     if not np.isfinite(fit.bound):
         raise ValueError(f"fit: its bound is {fit.bound}, so there is nothing to diagnose. {fit.message}")
-    if fit.is_nested:
-        raise ValueError(
-            "fit: it is nested, and the errors of its inner Gaussians are not taken apart; what its check draws say is in "
-            "fit.verdict, fit.khat and fit.evidence."
-        )
     with in_double(), quiet_blas(problem.target.on_host), Watcher(progress, None) as watch:
-        found = (_of_terms if member.on_host else _of_draws)(fit, replicates, watch, progress)
+        of_bound = _of_nested if isinstance(member, NestedGaussian) else _of_terms if member.on_host else _of_draws
+        found = of_bound(fit, replicates, watch, progress)
         watch.say("how far the family is from the target")
         samples = int(np.clip(_MOST_NUMBERS / (problem.dim + problem.n_rows), min(100, samples), samples))
         importance = weigh(problem, member, hyper, samples, seed)
@@ -204,6 +207,7 @@ def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES
             n_replicates=replicates,
             n_evaluations=found.n_evaluations,
             seconds=time.perf_counter() - began,
+            outer=found.outer,
         )
 
 
@@ -215,6 +219,7 @@ class _Found(NamedTuple):
     missed_spread: np.ndarray
     linear_response: Any
     n_evaluations: int
+    outer: Weights | None = None  # of a nested fit
 
 
 def _of_draws(fit: Fit, replicates: int, watch: Watcher, progress: bool) -> _Found:
@@ -244,3 +249,9 @@ def _of_terms(fit: Fit, replicates: int, watch: Watcher, progress: bool) -> _Fou
     errors, n = terms_draw_error(problem, member, hyper, draws, own, replicates)
     response = TermsResponse(bound, member, hyper, fit.space)
     return _Found(optimisation, errors, np.ones(problem.dim), response, n + bound.n_evaluations)
+
+
+def _of_nested(fit: Fit, replicates: int, watch: Watcher, progress: bool) -> _Found:
+    found = nested_errors(fit, replicates, watch, progress)
+    ones = np.ones(fit.posterior.dim)
+    return _Found(found.optimisation, found.errors, ones, found.linear_response, found.n_evaluations, found.outer)

@@ -7,6 +7,7 @@ skewed posteriors. The spread of the answers is the error that comes from the dr
 size have in common is their bias; raising the bound on one set made of all their raw points shows it.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -15,7 +16,7 @@ import numpy as np
 from quenched.coordinates import Coordinates
 from quenched.draws import Draws, replicates
 from quenched.families import Member
-from quenched.fitting import Limits, ascend
+from quenched.fitting import Ascent, Limits, ascend
 from quenched.objective import Objective
 from quenched.outcome import Code
 from quenched.posterior import Posterior, natural_moments
@@ -47,8 +48,21 @@ class Answer(NamedTuple):
     bound: float
 
 
+def answer_of(problem: Problem, posterior: Member, hyper: Hyper, bound: float) -> Answer:
+    """Means and standard deviations in natural units, hyperparameters as the user wrote them, and the bound."""
+    mean, sd = natural_moments(Posterior(jax.tree.map(np.asarray, posterior)), problem.space)
+    return Answer(mean, sd, problem.describe_hyper(hyper), bound)
+
+
 def draw_error(
-    problem: Problem, coordinates: Coordinates, hyper: Hyper, draws: Draws, own: Answer, count: int, seed: int
+    problem: Problem,
+    coordinates: Coordinates,
+    hyper: Hyper,
+    draws: Draws,
+    own: Answer,
+    count: int,
+    seed: int,
+    read: Callable[[Problem, Member, Hyper, float], Answer] = answer_of,
 ) -> tuple[DrawError, int]:
     """The errors, and the gradient evaluations they took.
 
@@ -58,11 +72,14 @@ def draw_error(
         Their origin is the fit's optimum on `draws`, where `own` was read off.
     count
         Independent sets of draws.
+    read
+        What a posterior is an answer of.
     """
     sets, together = replicates(draws, count, seed)
     answers, n_evaluations = [], 0
     for chosen in (*sets, together):
-        answer, cost = _answer(problem, coordinates, hyper, chosen)
+        ascent, cost = _ascent(problem, coordinates, hyper, chosen)
+        answer = read(problem, ascent.posterior, ascent.hyper, ascent.bound)
         answers.append(answer)
         n_evaluations += cost
     *singles, large = answers
@@ -70,7 +87,7 @@ def draw_error(
     return DrawError(errors.mean, errors.sd, errors.hyper, float(errors.bound)), n_evaluations
 
 
-def _answer(problem: Problem, coordinates: Coordinates, hyper: Hyper, draws: Draws) -> tuple[Answer, int]:
+def _ascent(problem: Problem, coordinates: Coordinates, hyper: Hyper, draws: Draws) -> tuple[Ascent, int]:
     objective = Objective(problem, draws)
     slope, totals = objective.slope(coordinates, np.zeros(coordinates.size), hyper, profile=True)
     steepness = float(np.max(np.abs(slope.gradient)))
@@ -79,13 +96,7 @@ def _answer(problem: Problem, coordinates: Coordinates, hyper: Hyper, draws: Dra
     ascent = ascend(objective, coordinates, hyper, limits, known=totals)
     if ascent.code is Code.INTERRUPTED:
         raise KeyboardInterrupt  # half an ascent says nothing about the draws
-    return answer_of(problem, ascent.posterior, ascent.hyper, ascent.bound), objective.n_evaluations
-
-
-def answer_of(problem: Problem, posterior: Member, hyper: Hyper, bound: float) -> Answer:
-    """Means and standard deviations in natural units, hyperparameters as the user wrote them, and the bound."""
-    mean, sd = natural_moments(Posterior(jax.tree.map(np.asarray, posterior)), problem.space)
-    return Answer(mean, sd, problem.describe_hyper(hyper), bound)
+    return ascent, objective.n_evaluations
 
 
 def spread_error(own, large, *singles) -> np.ndarray:

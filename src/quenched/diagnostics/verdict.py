@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _SHORT_OF_TOP = 0.01  # nats
 _DRAWS_MATTER = 0.1  # posterior standard deviations
 _ENOUGH_KEPT = 0.1  # of the samples, by weights that are worth resampling with
+_OUTER_KEPT = 0.9  # of the outer samples, by weights of a posterior that follows its bound
 _UNSURE = 0.25  # relative error of an error that comes from a few sets of draws
 _WIDER = 1.15  # times the family's own standard deviation
 _SKEWED = 0.3
@@ -53,16 +54,21 @@ def advice_on(d: "Diagnosis") -> str:
     """What to do about an answer that is not to be trusted altogether."""
     if d.answer.rule == DRAWS_MATTER:
         return _more_draws(d)
-    warp = d.fit.settings["family"] != "warped"
+    warp = d.fit.settings["family"] not in ("warped", "nested")
     if d.weights.khat <= BAD and d.weights.share > _ENOUGH_KEPT:
         nearer = "PSIS samples, fit.resample(n), are nearer to the target"
         return f'{nearer}, and so may be family="warped".' if warp else f"{nearer}."
+    if d.outer is not None:
+        return "Reparametrise the inner parameters, name more of them as outer, or check a few parameters by MCMC."
     if warp:
         return 'Try family="warped"; if that does not reach it, reparametrise (for a funnel: non-centred) or use MCMC.'
     return "Reparametrise the model (for a funnel: non-centred), or check a few parameters by MCMC."
 
 
 def _more_draws(d: "Diagnosis") -> str:
+    if d.outer is not None:
+        n = d.fit.settings["outer_draws"]
+        return f"Use more draws of the outer parameters (now {n}): draws={4 * n}."
     return f"Use more draws (now {d.fit.n_draws}): draws={4 * d.fit.n_draws}."
 
 
@@ -70,7 +76,7 @@ def _nested_command(d: "Diagnosis") -> str:
     """The parameters that drive the others, as the outer ones of a nested fit, to be typed as it stands."""
     space, target = d.fit.space, None if d.fit.origin is None else d.fit.origin.problem.target
     traced = target is None or (not target.on_host and isinstance(target.make_form(1), EntropyForm))
-    if d.fit.settings["method"] == "nested" or not traced:
+    if not traced:
         return f"Or draw {_some(d.driving)} by MCMC."
     of_coordinate = [leaf.name for leaf, size in zip(space.leaves, space.sizes, strict=True) for _ in range(size)]
     leaf_of = dict(zip(real_names(space), of_coordinate, strict=True))
@@ -134,6 +140,10 @@ def _draws_matter(d: "Diagnosis") -> bool:
     return _at_top(d) and not worst_error(d, "mean")[0] <= _DRAWS_MATTER
 
 
+def _outer_fits(d: "Diagnosis") -> bool:
+    return d.outer is not None and (d.outer.khat <= BAD or d.outer.share > _OUTER_KEPT)
+
+
 def _resume(d: "Diagnosis") -> str:
     origin = d.fit.origin
     given = origin is not None and origin.problem.data is not None and origin.problem.target.data is None
@@ -157,7 +167,7 @@ FINDINGS = (
         "not a maximum",
         lambda d: not d.at_maximum,
         lambda d: "The bound still curves upwards here: this is not its top.",
-        lambda d: f"Resume with {_resume(d)}, or try starts=4.",
+        lambda d: f"Resume with {_resume(d)}, or try starts=4." if d.outer is None else _more_draws(d),
     ),
     Finding(
         "short of the top",
@@ -170,6 +180,8 @@ FINDINGS = (
             "Laplace's Gaussian does not raise the bound; qd.fit does."
             if d.fit.settings["method"] == "Laplace"
             else f"Resume with {_resume(d)}."
+            if d.outer is None
+            else _more_draws(d)
         ),
     ),
     Finding(
@@ -199,12 +211,23 @@ FINDINGS = (
     ),
     Finding(
         "driven",
-        lambda d: bool(d.driving) and d.answer.trust is not Trust.BOTH,
+        lambda d: bool(d.driving) and d.outer is None and d.answer.trust is not Trust.BOTH,
         lambda d: (
             f"The spread of the others changes with {_some(d.driving)}, which no Gaussian follows: write the model so that "
             "it does not (non-centred), or let it be solved for every value of those."
         ),
         _nested_command,
+    ),
+    Finding(
+        "inner shapes",
+        lambda d: d.outer is not None and d.answer.trust is not Trust.BOTH,
+        lambda d: (
+            f"The outer posterior itself follows the bound of the inner Gaussians (k-hat {d.outer.khat:.2f}): "
+            "what is off is the inner parameters, which are not Gaussian given the outer ones."
+            if _outer_fits(d)
+            else "The outer posterior does not follow the bound of the inner Gaussians."
+        ),
+        lambda d: "" if _outer_fits(d) else _more_draws(d),
     ),
     Finding(
         "skewed",

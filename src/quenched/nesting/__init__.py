@@ -1,8 +1,33 @@
 """Nested frozen draws: a posterior of a few outer parameters, with the best inner Gaussian solved for each of their draws."""
 
 from quenched.nesting.algebra import Dense
+from quenched.nesting.newton import Conditionals
+from quenched.nesting.outer import Outer
+from quenched.nesting.returning import outer_of
 from quenched.nesting.rows import Own, RowArrays, Rows, read_rows, seen_by
 from quenched.nesting.split import Split
-from quenched.nesting.whole import Asked, fit_nested, nested
+from quenched.nesting.third_order import ThirdOrder, third_order
+from quenched.nesting.whole import Asked, Posed, better_guess, fit_nested, judged, nested, of_outer, pose
 
-__all__ = ["Asked", "Dense", "Own", "RowArrays", "Rows", "Split", "fit_nested", "nested", "read_rows", "seen_by"]
+__all__ = [
+    "Asked",
+    "Conditionals",
+    "Dense",
+    "Outer",
+    "Own",
+    "Posed",
+    "RowArrays",
+    "Rows",
+    "Split",
+    "ThirdOrder",
+    "better_guess",
+    "fit_nested",
+    "judged",
+    "nested",
+    "of_outer",
+    "outer_of",
+    "pose",
+    "read_rows",
+    "seen_by",
+    "third_order",
+]

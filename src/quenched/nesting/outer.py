@@ -65,10 +65,12 @@ class Outer:
         thetas = self.split.outer_rows(pieces)
         found = self.solved(thetas)
         gradient = found.gradient if self.inner.envelope else self._differences(thetas)
-        # What has no top has no bound: the fit keeps away from there.
-        failed = ~(found.error <= _AT_REST)
-        values = np.where(failed, -np.inf, found.bound)
-        return values, self.split.outer_pieces(np.where(failed[:, None], np.nan, gradient))
+        values = _where_found(found)
+        return values, self.split.outer_pieces(np.where(np.isfinite(values)[:, None], gradient, np.nan))
+
+    def values(self, thetas: np.ndarray) -> np.ndarray:
+        """The same, of rows of outer coordinates and without slopes."""
+        return _where_found(self.solved(thetas))
 
     def _differences(self, thetas: np.ndarray) -> np.ndarray:
         """Slopes by central differences."""
@@ -97,6 +99,11 @@ class Outer:
     def with_guess(self, thetas: np.ndarray, solved: Conditionals) -> "Outer":
         """The same, with searches that begin near what was found."""
         return Outer(self.inner, self.split, Handed(self.handed.arrays, learned(thetas, solved)))
+
+
+def _where_found(solved: Solved) -> np.ndarray:
+    """What has no top has no bound: the fit keeps away from there."""
+    return np.where(solved.error <= _AT_REST, solved.bound, -np.inf)
 
 
 @partial(jax.jit, static_argnums=0)

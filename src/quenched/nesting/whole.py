@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -13,9 +13,11 @@ from quenched.families import Conditionals as AtDraws
 from quenched.families import Family, best_degree, nested_member
 from quenched.fitting import assess, fit, ready, told, with_hints
 from quenched.nesting.choosing import outer_leaves
+from quenched.nesting.newton import Conditionals
 from quenched.nesting.outer import Outer, make_outer
 from quenched.nesting.split import Split, split
 from quenched.outcome import History, Status
+from quenched.posterior import Posterior
 from quenched.precision import in_double
 from quenched.result import Fit
 from quenched.targets import EntropyForm, Model, Target, check_terms, read_model
@@ -24,10 +26,12 @@ from quenched.transforms import describe_space
 _NODES = (128, 64)  # outer draws whose inner Gaussians the posterior is made from: its own, and further out
 _MANY = 4  # outer coordinates that need twice as many
 _PER_OUTER = 64  # draws for each outer coordinate, at the most unless told otherwise
-_CHECK = 256  # check draws of the outer fits; the whole posterior is checked by more
-_WIDER = 1.3  # how far they reach out, relative to the posterior's own
+CHECK = 256  # check draws of the outer fits; the whole posterior is checked by more
+_WIDER = 2.0  # how far they reach out, relative to the posterior's own
 _MOST_INNER = 1000
 _WRITTEN_OUT = 2e9  # operations, roughly, that may go into dense inverses of inner precisions
+
+Shift = Callable[[np.ndarray, Conditionals], np.ndarray]  # of inner means at outer points, (dim, lanes)
 
 
 @with_hints
@@ -115,9 +119,23 @@ class Asked:
     called: str = "nested"
 
 
-def fit_nested(log_density: Any, start: Any, outer: Sequence[str] | None, asked: Asked) -> Fit:
-    """What `nested` does, whatever the Gaussians inside. Nothing is raised when the numbers go wrong."""
-    began, seed = time.perf_counter(), asked.seed
+class Posed(NamedTuple):
+    """A model divided into outer and inner parameters, with the inner problem solved at the start."""
+
+    model: Model
+    problem: Outer
+    split: Split
+    begin: Any  # where the outer parameters begin, by name
+
+
+def pose(log_density: Any, start: Any, outer: Sequence[str] | None, asked: Asked) -> Posed:
+    """Read what was given.
+
+    Raises
+    ------
+    ValueError
+        For misuse.
+    """
     model = read_model(log_density, start, transforms=asked.transforms, data=asked.data)
     _insist_traced(model)
     with ready(model, False, asked.max_seconds):
@@ -126,19 +144,27 @@ def fit_nested(log_density: Any, start: Any, outer: Sequence[str] | None, asked:
             check_terms(model.target.terms, model.target.data, space, model.data, None)
         chosen = split(space, outer_leaves(model, space, point) if outer is None else outer)
         _insist_few_inside(chosen)
-        problem = warmed(make_outer(model.target, chosen, point, model.data, seed, at_mode=asked.at_mode), point)
-    common: dict[str, Any] = {"seed": seed, "tolerance": asked.tolerance, "max_seconds": asked.max_seconds}
-    common |= {"check": _CHECK, "throw": False, "progress": asked.progress}
-    begin, n = chosen.outer_start(point), len(chosen.outer_places)
-    first = fit(problem.target, begin, draws=max(64, 4 * n), **common)
+        problem = warmed(make_outer(model.target, chosen, point, model.data, asked.seed, at_mode=asked.at_mode), point)
+    return Posed(model, problem, chosen, chosen.outer_start(point))
+
+
+def fit_nested(log_density: Any, start: Any, outer: Sequence[str] | None, asked: Asked) -> Fit:
+    """What `nested` does, whatever the Gaussians inside. Nothing is raised when the numbers go wrong."""
+    began, posed = time.perf_counter(), pose(log_density, start, outer, asked)
+    common: dict[str, Any] = {"seed": asked.seed, "tolerance": asked.tolerance, "max_seconds": asked.max_seconds}
+    common |= {"check": CHECK, "throw": False, "progress": asked.progress}
+    n = len(posed.split.outer_places)
+    first = fit(posed.problem.target, posed.begin, draws=max(64, 4 * n), **common)
     if first.status in (Status.NOT_FINITE, Status.NO_ASCENT):
-        return _of_outer(first, chosen)
-    with in_double():
-        problem = _with_better_guess(problem, first, seed)
+        return of_outer(first, posed.split)
+    posed = posed._replace(problem=better_guess(posed.problem, first.posterior, asked.seed))
     most = max(128, _PER_OUTER * n) if asked.max_draws is None and asked.draws is None else asked.max_draws
     sizes = {"draws": asked.draws, "max_draws": most}
-    found = fit(problem.target, first, family=asked.family, **sizes, **common)
-    return judged(model, problem, chosen, found, began, check=asked.check, called=asked.called, before=first)
+    found = fit(posed.problem.target, first, family=asked.family, **sizes, **common)
+    inside = "Laplace's Gaussians inside" if asked.at_mode else "the inner Gaussians at their best"
+    note = f"The bound with {inside} is {found.bound:.4f} nats."
+    settings = {"log_evidence": found.evidence}
+    return judged(posed, found, began, asked, note=note, settings=settings, before=first)
 
 
 def warmed(problem: Outer, point: np.ndarray) -> Outer:
@@ -148,25 +174,22 @@ def warmed(problem: Outer, point: np.ndarray) -> Outer:
 
 
 def judged(
-    model: Model,
-    problem: Outer,
-    chosen: Split,
+    posed: Posed,
     outer: Fit,
     began: float,
+    asked: Asked,
     *,
-    check: int | None,
-    called: str,
+    note: str,
+    settings: dict[str, Any],
     before: Fit | None = None,
+    shift: Shift | None = None,
 ) -> Fit:
     """The posterior of all parameters, compared with the log density of all."""
     with in_double():
-        member = posterior_of(problem, chosen, outer)
-    whole = assess(model, member, check=check, seed=outer.settings["seed"], throw=False, progress=False)
-    settings = {**whole.settings, "method": called, "outer": list(chosen.outer_start(np.zeros(chosen.space.dim)))}
-    settings |= {"family": "nested", "outer_family": outer.settings["family"], "log_evidence": outer.evidence}
-    note = f"The bound with the inner Gaussians at their best is {outer.bound:.4f} nats."
-    if called != "nested":
-        note = f"The bound with Laplace's Gaussians inside is {outer.bound:.4f} nats."
+        member = posterior_of(posed.problem, outer, shift)
+    whole = assess(posed.model, member, check=asked.check, seed=asked.seed, throw=False, progress=False)
+    settings = {**whole.settings, "method": asked.called, "outer": list(posed.begin), "family": "nested", **settings}
+    settings |= {"outer_family": outer.settings["family"], "outer_draws": outer.n_draws}
     others = () if before is None else (before,)
     return replace(
         whole,
@@ -180,8 +203,8 @@ def judged(
     )
 
 
-def posterior_of(problem: Outer, chosen: Split, outer: Fit) -> Any:
-    """A nested member from the inner Gaussians at draws of the outer posterior."""
+def posterior_of(problem: Outer, outer: Fit, shift: Shift | None = None) -> Any:
+    """A nested member from the inner Gaussians at draws of the outer posterior; `shift` moves their means."""
     member, dim, seed = outer.posterior.member, outer.posterior.dim, outer.settings["seed"]
     equal, wide = (
         make("matched", n * (1 if dim < _MANY else 2), dim, stream(seed, Purpose.DRAWS, 2 + place)).points
@@ -189,7 +212,8 @@ def posterior_of(problem: Outer, chosen: Split, outer: Fit) -> Any:
     )
     wide = _WIDER * wide
     z = np.concatenate([equal, wide])
-    solved = problem.solved(outer.posterior.transform(z))
+    thetas = outer.posterior.transform(z)
+    solved = problem.solved(thetas)
     sound = solved.error <= 1e-3
     if not sound[: len(equal)].any():
         raise ValueError("outer: no inner problem has a solution under the outer posterior.")
@@ -199,11 +223,14 @@ def posterior_of(problem: Outer, chosen: Split, outer: Fit) -> Any:
     kept = np.flatnonzero(sound)
     n_equal = int(sound[: len(equal)].sum())
     covariance = _mean_inverse(algebra, precision[:, kept[:n_equal]])
-    given = AtDraws(z[kept], mean.T[kept], log_scales[kept], tilts[kept], covariance, n_equal, algebra.layout)
+    means = mean.T[kept]
+    if shift is not None:
+        means = means + shift(thetas[kept], Conditionals(mean[:, kept], precision[:, kept])).T
+    given = AtDraws(z[kept], means, log_scales[kept], tilts[kept], covariance, n_equal, algebra.layout)
     degree = best_degree(dim, len(kept))
     # In many dimensions the furthest nodes stand alone, and polynomials between them cannot be followed that far.
     reach = float(np.quantile(np.sqrt(np.sum(z**2, axis=1)), 1.0 if dim < _MANY else 0.8))
-    return nested_member(member, tuple(chosen.outer_places.tolist()), given, degree, reach)
+    return nested_member(member, tuple(problem.split.outer_places.tolist()), given, degree, reach)
 
 
 def _mean_inverse(algebra: Any, precision: np.ndarray) -> np.ndarray:
@@ -221,10 +248,9 @@ def _mean_inverse(algebra: Any, precision: np.ndarray) -> np.ndarray:
     return total * np.outer(scale, scale)
 
 
-def _with_better_guess(problem: Outer, first: Fit, seed: int) -> Outer:
-    thetas = first.posterior.transform(
-        1.5 * make("matched", 64, first.posterior.dim, stream(seed, Purpose.DRAWS, 4)).points
-    )
+def better_guess(problem: Outer, posterior: Posterior, seed: int) -> Outer:
+    """The same problem, with searches that begin where an outer posterior is."""
+    thetas = posterior.transform(1.5 * make("matched", 64, posterior.dim, stream(seed, Purpose.DRAWS, 4)).points)
     solved = problem.solved(thetas)
     sound = np.flatnonzero(solved.error <= 1e-3)
     if not len(sound):
@@ -234,7 +260,7 @@ def _with_better_guess(problem: Outer, first: Fit, seed: int) -> Outer:
     )
 
 
-def _of_outer(outer: Fit, chosen: Split) -> Fit:
+def of_outer(outer: Fit, chosen: Split) -> Fit:
     """An outer fit that led nowhere, as it is."""
     return replace(
         outer,

@@ -73,7 +73,7 @@ def exact():
     }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def by_terms():
     return qd.nested(TERMS, START, progress=False)
 
@@ -98,14 +98,6 @@ def test_a_nested_fit_is_saved_and_loaded(by_terms, tmp_path):
         np.testing.assert_array_equal(loaded.sample(5)[name], by_terms.sample(5)[name])
     assert loaded.evidence == by_terms.evidence
     assert "log_sd" in str(loaded)
-
-
-def test_a_nested_fit_is_summarised_by_its_check_draws(by_terms):
-    """A diagnosis would take the inner Gaussians for frozen, and say nonsense."""
-    assert "log_sd" in str(by_terms.summary())
-    assert by_terms.diagnosis is None
-    with pytest.raises(ValueError, match="nested, and the errors of its inner Gaussians"):
-        by_terms.diagnose()
 
 
 def test_what_is_transformed_comes_back(by_terms):
