@@ -58,7 +58,7 @@ def sample(fit, n_warmup, n_samples, seconds, seed=0):
 def compare(fit, samples):
     natural = [jax.tree.leaves(fit.space.to_natural(one)) for one in samples]
     ours = [jax.tree.leaves(tree) for tree in (fit.mean, fit.sd)]
-    names, first = fit.space.names(), 0
+    first = 0
     for leaf, size in enumerate(fit.space.sizes):
         own = slice(first, first + size)
         first += size
@@ -68,7 +68,7 @@ def compare(fit, samples):
         away = np.abs(fit.posterior.mean[own] - mean) / sd
         wide = np.sqrt(fit.posterior.variance()[own]) / sd
         print(
-            f"  {names[leaf]}: means within {away.max():.3f} sds (median {np.median(away):.3f}), sds "
+            f"  {fit.space.leaves[leaf].name}: means within {away.max():.3f} sds (median {np.median(away):.3f}), sds "
             f"{np.quantile(wide, 0.05):.3f} to {np.quantile(wide, 0.95):.3f} times; {enough.min():.0f} effective samples",
             flush=True,
         )

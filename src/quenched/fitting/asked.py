@@ -32,6 +32,7 @@ from quenched.targets import Model, check_terms, in_files, numbers_of_rows, rows
 from quenched.transforms import Space
 
 _JOINT = Joint()
+_MORE_IF_CROWDED = 8  # times the first draws of a sum of terms: 32 were followed for 300 rounds and then given up
 
 
 @dataclass(frozen=True)
@@ -134,8 +135,10 @@ class Asked:
         seed = seed_number("seed", self.seed)
         memory = None if self.memory is None else whole_number("memory", self.memory, 1, None)
         problem = make_problem(model.target, space, model.data, model.hyper, Here(memory), model)
-        family = replace(family, pattern=structure_of(problem).pattern)
-        first = term_draws(family.first_draws(space.sizes) if self.draws is None else self.draws, seed)
+        structure = structure_of(problem)
+        family = replace(family, pattern=structure.pattern)
+        default = family.first_draws(space.sizes) * (_MORE_IF_CROWDED if structure.crowded else 1)
+        first = term_draws(default if self.draws is None else self.draws, seed)
         if resumed is not None and resumed.settings["draws"] == TermDraws.kind and self.draws is None:
             first = first.grow(max(first.n, resumed.n_draws))
         grows = self.draws is None and self.grows

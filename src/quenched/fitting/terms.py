@@ -95,8 +95,9 @@ class TermsAlone(Alone):
         found: list[Newton] = []
         for problem, posterior, hyper in self._each(entries):
             bound = self.bound(problem, draws, skewed=not posterior.affine)
-            nats = max(min(_WORTH * slack, _AT_MOST[0] + _AT_MOST[1] * bound.pattern.dim), _PRECISE)
-            found.append(variational_newton(bound, posterior, hyper, nats, self.watch))
+            enough = max(_WORTH * slack, _PRECISE)
+            nats = min(enough, _AT_MOST[0] + _AT_MOST[1] * bound.pattern.dim)
+            found.append(variational_newton(bound, posterior, hyper, nats, self.watch, enough))
             self._count(problem, bound, found[-1].n_bounds)
             if found[-1].code is Code.INTERRUPTED:
                 self.interrupted = True

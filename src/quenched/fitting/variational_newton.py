@@ -41,6 +41,7 @@ _MOST_SKEWED = 0.2  # change of a rate in one step
 _FAR = 0.1  # change of a hyperparameter after which derivatives in it are taken again
 _PROBES, _EXACT = 16, 512
 _MAX_ROUNDS = 300
+_LONG = 50  # rounds after which an ascent whose steps overshoot may leave more
 _FLIGHT = 1e5  # times wider than it began: a posterior that runs away
 
 
@@ -135,9 +136,8 @@ class NewtonAscent:
     def __init__(self, bound: ProjectedBound, at: Stand):
         self.bound, self.at = bound, at
         self.rho = 1.0
-        self.last: tuple[np.ndarray, np.ndarray] | None = None  # where the last step ended, and the step
-        self.past: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_MEMORY - 1)  # changes of both, these in units
-        self.products = np.zeros((0, 0))  # of the changes of steps with each other
+        self.last: tuple[np.ndarray, np.ndarray] | None = None  # where the last step began, and the whole of it
+        self.past: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_MEMORY - 1)  # changes of both
         self.free_changes: FreeChanges | None = None
         self.free_known_at = np.zeros(0)
         self.random = generator(0, Purpose.PROBES)
@@ -238,17 +238,9 @@ class NewtonAscent:
         here = np.concatenate([at.mean, at.values[entries], at.free, at.skew])
         change = (moves.precision - at.values)[entries]
         step = np.concatenate([at.factor.solve(moves.gradient), change, moves.free, moves.skew])
-        self.units = self._units()
         if self.last is not None:
-            self.past.append((here + step - self.last[0], (step - self.last[1]) / self.units))
-            kept = (
-                self.products[-(len(self.past) - 1) :, -(len(self.past) - 1) :]
-                if len(self.past) > 1
-                else np.zeros((0, 0))
-            )
-            new = np.array([scaled @ self.past[-1][1] for _, scaled in self.past])
-            self.products = np.block([[kept, new[:-1, None]], [new[None, :]]])
-        self.last = (here + step, step)
+            self.past.append((here - self.last[0], step - self.last[1]))
+        self.last = (here, step)
 
     def _units(self) -> np.ndarray:
         """Posterior sds for the mean, the diagonal for the precision: what a step is measured in."""
@@ -259,16 +251,16 @@ class NewtonAscent:
         return np.concatenate([sds, roots[i] * roots[j], np.ones(len(at.free)), self.bent**-0.5])
 
     def _extrapolated(self) -> NewtonPoint | None:
+        """Where the step would vanish, were it linear between the last ones, and from there the share of it that was taken."""
         assert self.last is not None
-        units, pattern, (end, step) = self.units, self.bound.pattern, self.last
-        towards = step / units
-        along = np.array([scaled @ towards for _, scaled in self.past])
-        weights = np.linalg.lstsq(self.products, along, rcond=1e-10)[0]
-        beyond = np.zeros_like(end)
-        for weight, (change, _) in zip(weights, self.past, strict=True):
-            beyond -= weight * change
+        units, pattern, (here, step) = self._units(), self.bound.pattern, self.last
+        changes = np.stack([change / units for _, change in self.past])
+        weights = np.linalg.lstsq(changes @ changes.T, changes @ (step / units), rcond=1e-10)[0]
+        beyond = np.zeros_like(here)
+        for weight, (moved, change) in zip(weights, self.past, strict=True):
+            beyond -= weight * (moved + self.rho * change)
         furthest = max(float(np.max(np.abs(beyond / units))), 1e-300)
-        found = end + beyond * min(1.0, _FURTHEST / furthest)
+        found = here + self.rho * step + beyond * min(1.0, _FURTHEST / furthest)
         if not np.isfinite(found).all():
             return None
         values, n = np.zeros(pattern.size), pattern.dim + len(pattern.entry_places)
@@ -278,16 +270,21 @@ class NewtonAscent:
 
 
 def variational_newton(
-    bound: ProjectedBound, posterior: SparseGaussian | StretchedGaussian, hyper: Hyper, nats: float, watch: Watch
+    bound: ProjectedBound,
+    posterior: SparseGaussian | StretchedGaussian,
+    hyper: Hyper,
+    nats: float,
+    watch: Watch,
+    enough: float = 0.0,
 ) -> Newton:
-    """Raise the bound until less than `nats` are to be gained."""
+    """Raise the bound until less than `nats` are to be gained; where steps overshoot for long, less than `enough`."""
     at = stand_at(bound, point_of(posterior, hyper))
     if at is None:
         return Newton(posterior, hyper, -np.inf, -np.inf, Code.NOT_FINITE, "", 1)
     ascent, first, code, note = NewtonAscent(bound, at), at.bound, Code.MAX_EVALUATIONS, ""
     last, widest = np.inf, 1.0 + np.max(at.mean**2) + np.max(at.factor.inverse[bound.pattern.diagonal])
     random = generator(0, Purpose.PROBES)
-    for _ in range(_MAX_ROUNDS):
+    for turn in range(_MAX_ROUNDS):
         try:
             if watch(ascent.at.bound, bound.draws.n) is not None:
                 code = Code.MAX_SECONDS
@@ -307,8 +304,9 @@ def variational_newton(
             break
         # Steps that shrink by a factor leave as much again as a geometric series of them.
         shrinks = min(rise / last, 0.9) if last < np.inf else 0.9
-        little = whole and rise / (1.0 - shrinks) < nats
-        if little and nats_left(bound, ascent.at, random) + ascent.free_left() < nats:
+        limit = nats if whole or turn < _LONG else max(nats, enough)
+        little = rise / (1.0 - shrinks) < limit if whole else rise < limit
+        if little and nats_left(bound, ascent.at, random) + ascent.free_left() < limit:
             code = Code.CONVERGED
             break
         last = rise

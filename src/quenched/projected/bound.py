@@ -33,6 +33,7 @@ from quenched.targets import Hyper, LocalTerm, local_terms
 _STRUCTURES: dict[Any, "Structure"] = {}  # of the targets that were fitted last
 _KEPT = 4
 _NEARBY = 1e-4  # of a hyperparameter: differences of slopes are taken as derivatives
+_CROWDED = 4  # rows for each weight behind a dense design, below which it is crowded
 _STRAIGHT = np.zeros(0)  # rates of a Gaussian
 
 
@@ -68,6 +69,12 @@ class Structure:
         """Numbers that the rows of each term depend on."""
         pairs = zip(self.reductions, self.sights, strict=True)
         return tuple(reduction.size(sight.size) for reduction, sight in pairs)
+
+    @property
+    def crowded(self) -> bool:
+        """Some rows of several numbers are hardly more than the weights behind them: their errors do not average out."""
+        pairs = zip(self.sights, self.sizes, strict=True)
+        return any(size > 1 and _CROWDED * sight.n_weights > sight.n for sight, size in pairs)
 
     @property
     def n_rows(self) -> int:

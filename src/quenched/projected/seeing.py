@@ -106,6 +106,11 @@ class Sight:
         found = [piece for piece in self.pieces if isinstance(piece, Multiplied) or piece.coefficients is not None]
         return np.concatenate([np.zeros(0, int), *map(self._coordinates, found)])
 
+    @property
+    def n_weights(self) -> int:
+        """Coordinates behind dense designs."""
+        return sum(piece.positions.size for piece in self.pieces if isinstance(piece, Multiplied))
+
     def means(self, vector: np.ndarray) -> np.ndarray:
         """(n, size)."""
         found = [np.broadcast_to(piece.means(vector), (self.n, piece.size)) for piece in self.pieces]
