@@ -21,6 +21,7 @@ _ENOUGH_KEPT = 0.1  # of the samples, by weights that are worth resampling with
 _UNSURE = 0.25  # relative error of an error that comes from a few sets of draws
 _WIDER = 1.15  # times the family's own standard deviation
 _SKEWED = 0.3
+_MANY = 300  # parameters of a sum of terms beyond which a dense warped posterior takes long
 
 
 class Finding(NamedTuple):
@@ -53,13 +54,21 @@ def advice_on(d: "Diagnosis") -> str:
     """What to do about an answer that is not to be trusted altogether."""
     if d.answer.rule == DRAWS_MATTER:
         return _more_draws(d)
-    warp = d.fit.settings["family"] != "warped"
+    warp = _warped(d.fit)
     if d.weights.khat <= BAD and d.weights.share > _ENOUGH_KEPT:
         nearer = "PSIS samples, fit.resample(n), are nearer to the target"
-        return f'{nearer}, and so may be family="warped".' if warp else f"{nearer}."
+        return f"{nearer}, and so may be {warp}." if warp else f"{nearer}."
     if warp:
-        return 'Try family="warped"; if that does not reach it, reparametrise (for a funnel: non-centred) or use MCMC.'
+        return f"Try {warp}; if that does not reach it, reparametrise (for a funnel: non-centred) or use MCMC."
     return "Reparametrise the model (for a funnel: non-centred), or check a few parameters by MCMC."
+
+
+def _warped(fit: "Fit") -> str:
+    """The option by which the posterior may be skewed; nothing if it has been."""
+    family = fit.settings["family"]
+    if family in ("warped", "sparse warped"):
+        return ""
+    return "family=qd.Sparse(warped=True)" if family == "sparse" and fit.posterior.dim > _MANY else 'family="warped"'
 
 
 def _more_draws(d: "Diagnosis") -> str:

@@ -23,7 +23,7 @@ from quenched.outcome import Code
 from quenched.projected import ProjectedBound, structure_of
 
 _WORTH = 0.01  # of the slack: what an ascent goes on for, where it is still to be gained
-_AT_MOST = (5e-5, 2e-7)  # nats, and for each parameter: Newton steps are few near the top, so less is left than may be
+_AT_MOST = (2e-5, 1e-7)  # nats, and for each parameter: Newton steps are few near the top, so less is left than may be
 _PRECISE = 1e-8  # nats, where it goes to the very top
 _SPREADS = 4.0 ** -np.arange(8)  # standard deviations of all parameters that a start is tried with
 _CHECKED = 4e7  # numbers that the check may look at: rows and parameters times draws
