@@ -1,7 +1,7 @@
 """Sums of terms: fits of models with structure, against the dense family where that is possible, and the algebra alone.
 
     python benchmarks/terms.py algebra
-    python benchmarks/terms.py item_response:100:20 poisson:1000 volatility:1000 lattice:20
+    python benchmarks/terms.py item_response:100:20 poisson:1000 shared:1000 volatility:1000 lattice:20
     python benchmarks/terms.py insteval insteval_gaussian banana softmax paper_softmax
 
 Each line says the bound, the check on fresh draws, rounds, seconds cold and warm (by the clock, and of all processors together,
@@ -286,7 +286,24 @@ def measure(name, *sizes):
         )
 
 
+def shared(groups, draws=512):
+    """What the groups of a Poisson mixed model share, with the draws that a fit takes and with many."""
+    target, start, _ = poisson(groups)
+    few, many = (qd.fit(target, start, draws=n, progress=False) for n in (None, draws))
+    names = ["beta", "log_sd"]
+    (mean, covariance), (other, others) = (fit.posterior.marginal(names) for fit in (few, many))
+    away, wide = (mean - other) / np.sqrt(np.diag(others)), np.sqrt(np.diag(covariance) / np.diag(others))
+    print(
+        f"shared by {groups} groups, {few.n_draws} against {many.n_draws} draws: means within {np.abs(away).max():.4f} sds, "
+        f"sds {wide.min():.4f} to {wide.max():.4f} times",
+        flush=True,
+    )
+
+
 if __name__ == "__main__":
     for word in sys.argv[1:] or ["algebra"]:
         asked, *numbers = word.split(":")
-        algebra() if asked == "algebra" else measure(asked, *map(int, numbers))
+        if asked in ("algebra", "shared"):
+            globals()[asked](*map(int, numbers))
+        else:
+            measure(asked, *map(int, numbers))

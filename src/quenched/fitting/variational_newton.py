@@ -138,6 +138,7 @@ class NewtonAscent:
         self.rho = 1.0
         self.last: tuple[np.ndarray, np.ndarray] | None = None  # where the last step began, and the whole of it
         self.past: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_MEMORY - 1)  # changes of both
+        self.products = np.zeros((0, 0))  # of the changes of steps with each other
         self.free_changes: FreeChanges | None = None
         self.free_known_at = np.zeros(0)
         self.random = generator(0, Purpose.PROBES)
@@ -240,7 +241,14 @@ class NewtonAscent:
         step = np.concatenate([at.factor.solve(moves.gradient), change, moves.free, moves.skew])
         if self.last is not None:
             self.past.append((here - self.last[0], step - self.last[1]))
+            new, kept = self._along(self.past[-1][1]), self.products[-(_MEMORY - 2) :, -(_MEMORY - 2) :]
+            self.products = np.block([[kept, new[:-1, None]], [new[None, :]]])
         self.last = (here, step)
+
+    def _along(self, step: np.ndarray) -> np.ndarray:
+        """Products of a step with the changes of steps, in units."""
+        scaled = step / self._units() ** 2
+        return np.array([change @ scaled for _, change in self.past])
 
     def _units(self) -> np.ndarray:
         """Posterior sds for the mean, the diagonal for the precision: what a step is measured in."""
@@ -254,8 +262,7 @@ class NewtonAscent:
         """Where the step would vanish, were it linear between the last ones, and from there the share of it that was taken."""
         assert self.last is not None
         units, pattern, (here, step) = self._units(), self.bound.pattern, self.last
-        changes = np.stack([change / units for _, change in self.past])
-        weights = np.linalg.lstsq(changes @ changes.T, changes @ (step / units), rcond=1e-10)[0]
+        weights = np.linalg.lstsq(self.products, self._along(step), rcond=1e-10)[0]
         beyond = np.zeros_like(here)
         for weight, (moved, change) in zip(weights, self.past, strict=True):
             beyond -= weight * (moved + self.rho * change)
