@@ -151,7 +151,7 @@ class NewtonAscent:
         self._remember(moves)
         if self.past and self.patience <= 0:
             if self._accept(self._extrapolated()):
-                self.refused = 0
+                self.refused, self.rho = 0, min(1.0, 2.0 * self.rho)
                 return self.at.bound - before.bound, True
             self.refused += 1
             self.patience = 2 ** min(self.refused, 3) - 1
