@@ -77,8 +77,9 @@ def fit(
     family
         "full" (the default), "diagonal", `Blocks(...)`, "sparse" (the default for a sum of terms: full too, by a precision
         as sparse as the model), `LowRank(k)` (the default beyond 2,000 parameters without structure), or "warped"
-        (`Warped(...)`) for posteriors that are skewed or bent; "auto" takes the full one, and the warped one where it is
-        clearly nearer to the target. `fit.settings["family"]` says which it was.
+        (`Warped(...)`) for posteriors that are skewed or bent, `Sparse(warped=True)` for sums of terms with many skewed
+        parameters; "auto" takes the full one, and the warped one where it is clearly nearer to the target.
+        `fit.settings["family"]` says which it was.
     draws
         Number of matched draws, or `Draws`; grown until they suffice when None.
     transforms
