@@ -1,12 +1,13 @@
 """Sums of terms: fits of models with structure, against the dense family where that is possible, and the algebra alone.
 
     python benchmarks/terms.py algebra
-    python benchmarks/terms.py item_response:100:20 poisson:1000 volatility:1000 lattice:20
-    python benchmarks/terms.py insteval insteval_gaussian banana softmax
+    python benchmarks/terms.py item_response:100:20 poisson:1000 shared:1000 volatility:1000 lattice:20
+    python benchmarks/terms.py few_counts:1000 skewed/few_counts:1000 skewed/poisson:1000:2
+    python benchmarks/terms.py insteval insteval_gaussian banana softmax paper_softmax
 
 Each line says the bound, the check on fresh draws, rounds, seconds cold and warm (by the clock, and of all processors together,
 which other work on the machine changes less), and the memory of the process.
-`QUENCHED_DATA` points to the folder with `mixed/InstEval.csv` and the paper's data for the last four.
+`QUENCHED_DATA` points to the folder with `mixed/InstEval.csv` and the paper's data for the last five.
 """
 
 import csv
@@ -65,6 +66,22 @@ def poisson(groups, each=10):
         qd.each(prior, sees={"beta": qd.whole, "log_sd": qd.whole}),
     )
     return target, {"beta": np.zeros(4), "log_sd": 0.0, "u": np.zeros(groups)}, None
+
+
+def few_counts(groups):
+    """Two counts for each group and a prior that is known; prints the log evidence, by quadrature for each group."""
+    random = np.random.default_rng(0)
+    rate, group = -0.5 + 0.7 * random.standard_normal(groups), np.repeat(np.arange(groups), 2)
+    counts = random.poisson(np.exp(rate[group])).astype(float)
+    grid = np.linspace(-7.0, 5.0, 4001)
+    prior = -0.5 * ((grid + 0.5) / 0.9) ** 2 - np.log(0.9 * np.sqrt(2.0 * np.pi))
+    values = np.bincount(group, counts)[:, None] * grid - 2.0 * np.exp(grid) + prior
+    print(f"log evidence {np.log(np.exp(values).sum(axis=1) * (grid[1] - grid[0])).sum():.3f}", flush=True)
+    target = qd.sum_of(
+        qd.each(lambda seen, row: row * seen["u"] - jnp.exp(seen["u"]), counts, sees={"u": group}),
+        qd.each(lambda seen: norm.logpdf(seen["u"], -0.5, 0.9), sees={"u": qd.each_entry}),
+    )
+    return target, {"u": np.zeros(groups)}, None
 
 
 def volatility(length):
@@ -210,6 +227,26 @@ def softmax(name="vehicle"):
     return target, {"w": np.zeros((design.shape[1], one_hot.shape[1]))}, None
 
 
+def paper_softmax(name="vehicle", fold=0):
+    """A fold of the paper's softmax classification (Sec. 3.4) with its kernel, the prior precision raised."""
+    from sklearn.model_selection import StratifiedKFold
+    from sklearn.preprocessing import StandardScaler
+
+    from quenched.paper.datasets import load
+    from quenched.paper.experiments.features import kernel_features
+
+    loaded = load(name)
+    train, _ = list(StratifiedKFold(10, shuffle=True, random_state=0).split(loaded.features, loaded.labels))[fold]
+    inputs = StandardScaler().fit_transform(loaded.features[train])
+    design, one_hot = kernel_features("polynomial", inputs, inputs), np.eye(len(loaded.classes))[loaded.labels[train]]
+    effect = lambda seen, *, hyper: jnp.sum(norm.logpdf(seen["w"], 0.0, jnp.exp(-0.5 * hyper)))
+    target = qd.sum_of(
+        qd.each(lambda seen, row: row @ seen["w"] - jax.nn.logsumexp(seen["w"]), one_hot, sees={"w": qd.dot(design)}),
+        qd.each(effect, sees={"w": qd.each_entry}),
+    )
+    return target, {"w": np.zeros((design.shape[1], one_hot.shape[1]))}, None, np.asarray(0.0)
+
+
 def algebra():
     """Factor, selected inverse and solve of the graphs alone."""
     random = np.random.default_rng(0)
@@ -250,9 +287,10 @@ def algebra():
         print(f"{name}: {what}; pattern, factor, inverse, solve {shown} s")
 
 
-def measure(name, *sizes):
+def measure(name, *sizes, family=None):
     target, start, transforms, *hyper = globals()[name](*sizes)
     options = {"transforms": transforms, "hyper": hyper[0] if hyper else None, "progress": False, "throw": False}
+    options["family"] = family
     for when in ("cold", "warm"):
         began, worked = time.perf_counter(), time.process_time()
         fit = qd.fit(target, start, **options)
@@ -260,13 +298,31 @@ def measure(name, *sizes):
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         print(
             f"{name}{sizes} {when}: {fit.posterior.dim} parameters, bound {fit.bound:.3f}, check {fit.check_bound:.3f} ± "
-            f"{fit.check_error:.3f}, {fit.n_draws} draws, {fit.n_objective_evaluations} bounds, {fit.status}, {seconds:.1f} s "
+            f"{fit.check_error:.3f}, k-hat {fit.khat:.2f}, {fit.n_draws} draws, {fit.n_objective_evaluations} bounds, {fit.status}, {seconds:.1f} s "
             f"({work:.1f} s of processors), {memory:.1f} GB",
             flush=True,
         )
 
 
+def shared(groups, draws=512):
+    """What the groups of a Poisson mixed model share, with the draws that a fit takes and with many."""
+    target, start, _ = poisson(groups)
+    few, many = (qd.fit(target, start, draws=n, progress=False) for n in (None, draws))
+    names = ["beta", "log_sd"]
+    (mean, covariance), (other, others) = (fit.posterior.marginal(names) for fit in (few, many))
+    away, wide = (mean - other) / np.sqrt(np.diag(others)), np.sqrt(np.diag(covariance) / np.diag(others))
+    print(
+        f"shared by {groups} groups, {few.n_draws} against {many.n_draws} draws: means within {np.abs(away).max():.4f} sds, "
+        f"sds {wide.min():.4f} to {wide.max():.4f} times",
+        flush=True,
+    )
+
+
 if __name__ == "__main__":
     for word in sys.argv[1:] or ["algebra"]:
-        asked, *numbers = word.split(":")
-        algebra() if asked == "algebra" else measure(asked, *map(int, numbers))
+        family = qd.Sparse(warped=True) if word.startswith("skewed/") else None
+        asked, *numbers = word.removeprefix("skewed/").split(":")
+        if asked in ("algebra", "shared"):
+            globals()[asked](*map(int, numbers))
+        else:
+            measure(asked, *map(int, numbers), family=family)

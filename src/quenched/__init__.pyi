@@ -2,7 +2,7 @@ from .baselines import laplace
 from .calibration import Calibration, calibrate
 from .draws import Draws, antithetic, iid, matched, sobol
 from .execute import keep_programs
-from .families import Blocks, LowRank, Warped
+from .families import Blocks, LowRank, Sparse, Warped
 from .fitting import Alternating, Joint, Streaming, assess, fit, fit_many
 from .frontends import from_numpyro, from_pymc, from_stan, from_torch
 from .nesting import nested
@@ -37,6 +37,7 @@ __all__ = [
     "Joint",
     "LowRank",
     "Model",
+    "Sparse",
     "Status",
     "Streaming",
     "Warped",

@@ -40,7 +40,8 @@ def attach(fit: Fit, log_density: Callable[..., Any] | Target | Model, data: Any
         groups = settings["groups"]
         if settings["draws"] == TermDraws.kind:
             draws = term_draws(fit.n_draws, settings["draws_seed"])
-            bound = bound_at(ProjectedBound(problem, draws), fit.posterior.member, hyper)
+            member = fit.posterior.member
+            bound = bound_at(ProjectedBound(problem, draws, skewed=not member.affine), member, hyper)
         else:
             draws = make(settings["draws"], fit.n_draws, fit.posterior.dim, settings["draws_seed"], _as_tuples(groups))
             bound, _, _ = Objective(problem, draws).bound(fit.posterior.member, hyper, profile=False)

@@ -204,7 +204,7 @@ def _marginal_moments(posterior: Posterior, space: Space) -> tuple[Parameters, P
     if space.constrained:
         nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
         weights = weights / weights.sum()
-        natural = jax.tree.leaves(to_natural(space, mean + nodes[:, None] * sd))
+        natural = jax.tree.leaves(to_natural(space, posterior.member.margins(nodes)))
         if any(leaf.transform.axes for leaf in space.leaves):
             drawn = jax.tree.leaves(to_natural(space, posterior.transform(moment_draws(space.dim).points)))
         for place, leaf in enumerate(space.leaves):
@@ -243,13 +243,14 @@ def _moments_on_host(members: Member, space: Space, draws: Any) -> tuple[Paramet
 def natural_quantiles(posterior: Posterior, space: Space, levels: tuple[float, ...]) -> Parameters:
     """Quantiles in natural units, with the levels along a leading axis.
 
-    Exact for the numbers of a Gaussian that go their own way: they increase with their coordinate on the real line. By
-    draws for the others.
+    Exact for numbers that go their own way, where the posterior knows their coordinates on the real line one by one: they
+    increase with them. By draws for the others.
     """
     heights = np.array([NormalDist().inv_cdf(level) for level in levels])
-    points = posterior.mean + heights[:, None] * np.sqrt(posterior.variance())
-    chosen = jax.tree.leaves(to_natural(space, points))
-    by_draws = [bool(leaf.transform.axes) or not posterior.member.affine for leaf in space.leaves]
+    with in_double():
+        points = posterior.member.margins(heights)
+    by_draws = [bool(leaf.transform.axes) or points is None for leaf in space.leaves]
+    chosen = jax.tree.leaves(to_natural(space, np.zeros((len(levels), space.dim)) if points is None else points))
     if any(by_draws):
         natural = jax.tree.leaves(to_natural(space, posterior.transform(moment_draws(space.dim).points)))
         drawn = lambda values: np.quantile(values, levels, axis=0)

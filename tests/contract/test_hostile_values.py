@@ -11,7 +11,8 @@ import quenched as qd
 ENTRIES = {entry.name: entry for entry in hostile.entries()}
 # Those that compute nothing when they are asked to make something, or to read a file.
 QUICK = [
-    *("Alternating", "Blocks", "Draws", "Joint", "Model", "Streaming", "Warped", "above", "antithetic", "below", "dot"),
+    *("Alternating", "Blocks", "Draws", "Joint", "Model", "Sparse", "Streaming", "Warped", "above", "antithetic"),
+    *("below", "dot"),
     *("each", "from_value", "from_value_and_grad", "iid", "interval", "keep_programs", "load", "matched", "regression"),
     *("sobol", "sum_of", "with_gaussian_prior", "Fit.sample", "Fit.save", "Fit.natural", "Posterior.sample"),
     *("Posterior.log_density", "Posterior.transform", "Posterior.of", "Posterior.marginal", "Draws.grow"),

@@ -19,6 +19,7 @@ CONTRACT = {
     "Joint",
     "LowRank",
     "Model",
+    "Sparse",
     "Status",
     "Streaming",
     "Warped",

@@ -34,7 +34,7 @@ def test_many_fits_end_as_single_ones_do():
     """Side by side in one program: none spoils another. Branches that are not taken have gradients too, and these are finite."""
     which = np.array([NAMES.index(name) for name in FINITE], np.int32)
     starts = np.stack([start(name) for name in FINITE])
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="fits failed"):
         fits = qd.fit_many(log_density, starts, which, own_starts=True, progress=False)
     for name, found in zip(FINITE, fits, strict=True):
         if DENSITIES[name].ending == "failed":

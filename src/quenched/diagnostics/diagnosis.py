@@ -242,7 +242,7 @@ def _of_terms(fit: Fit, replicates: int, watch: Watcher, progress: bool) -> _Fou
     problem, hyper, draws = require_origin(fit)
     member = fit.posterior.member
     watch.say("how far from the top")
-    bound = ProjectedBound(problem, draws)
+    bound = ProjectedBound(problem, draws, skewed=not member.affine)
     optimisation = terms_optimisation_error(bound, member, hyper)
     watch.say(f"what {replicates} other sets of draws would have found")
     own = answer_of(problem, member, hyper, fit.bound)

@@ -64,8 +64,8 @@ def _driving(u: np.ndarray, along: np.ndarray) -> list[int]:
 
 
 def _standardised_on_host(posterior: Any, z: Array, gradients: Array) -> tuple[Array, Array]:
-    spread = np.sqrt(posterior.variance())
-    return (posterior.transform(z) - posterior.mean) / spread, posterior.factor.solve(gradients.T).T / spread
+    u, along = posterior.straightened(z, gradients)
+    return u, posterior.factor.solve(along.T).T / np.sqrt(posterior.factor.inverse[posterior.pattern.diagonal])
 
 
 @jax.jit

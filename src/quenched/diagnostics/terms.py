@@ -10,8 +10,8 @@ from quenched.diagnostics.draw_error import Answer, DrawError, answer_of, spread
 from quenched.diagnostics.linear_response import Response
 from quenched.diagnostics.optimisation import OptimisationError
 from quenched.draws import Purpose, TermDraws, generator
-from quenched.families import SparseGaussian, factor
-from quenched.fitting import NewtonAscent, NewtonPoint, nats_left, stand_at
+from quenched.families import SparseGaussian, StretchedGaussian, factor
+from quenched.fitting import NewtonAscent, nats_left, point_of, stand_at
 from quenched.precision import in_double
 from quenched.problem import Problem
 from quenched.projected import Expected, FreeChanges, ProjectedBound
@@ -23,8 +23,11 @@ _PUSH = 0.3  # posterior sds by which linear response moves a mean
 _PUSHED = 12  # steps at the most
 _MOST = 300  # parameters for which it is done for all
 
+_STRAIGHT = np.zeros(0)  # rates of a Gaussian
+_Sparse = SparseGaussian | StretchedGaussian
 
-def terms_optimisation_error(bound: ProjectedBound, posterior: SparseGaussian, hyper: Hyper) -> OptimisationError:
+
+def terms_optimisation_error(bound: ProjectedBound, posterior: _Sparse, hyper: Hyper) -> OptimisationError:
     """What a further Newton step would do."""
     at = _stand(bound, posterior, hyper)
     step = at.factor.solve(at.expected.gradient) / np.sqrt(posterior.variance())
@@ -33,28 +36,27 @@ def terms_optimisation_error(bound: ProjectedBound, posterior: SparseGaussian, h
 
 
 def terms_draw_error(
-    problem: Problem, posterior: SparseGaussian, hyper: Hyper, draws: TermDraws, own: Answer, count: int
+    problem: Problem, posterior: _Sparse, hyper: Hyper, draws: TermDraws, own: Answer, count: int
 ) -> tuple[DrawError, int]:
     """The errors due to the draws, and the gradient evaluations they took."""
     sets = [draws.another(1 + index) for index in range(count)]
     answers, n_evaluations = [], 0
     for chosen in (*sets, draws.another(count + 1).grow(count * draws.n)):
-        bound = ProjectedBound(problem, chosen)
+        bound = ProjectedBound(problem, chosen, skewed=not posterior.affine)
         ascent = NewtonAscent(bound, _stand(bound, posterior, hyper))
         for _ in range(_STEPS):
             if ascent.step()[0] == 0.0:
                 break
         end = ascent.at
-        member = SparseGaussian(end.mean, end.values, bound.pattern)
-        answers.append(answer_of(problem, member, hyper._replace(free=end.free), end.bound))
+        answers.append(answer_of(problem, end.member(bound.pattern), hyper._replace(free=end.free), end.bound))
         n_evaluations += bound.n_evaluations
     *singles, large = answers
     errors = jax.tree.map(spread_error, own, large, *singles)
     return DrawError(errors.mean, errors.sd, errors.hyper, float(errors.bound)), n_evaluations
 
 
-def _stand(bound: ProjectedBound, posterior: SparseGaussian, hyper: Hyper) -> Any:
-    return stand_at(bound, NewtonPoint(posterior.mean, posterior.values, np.asarray(hyper.free), posterior.factor))
+def _stand(bound: ProjectedBound, posterior: _Sparse, hyper: Hyper) -> Any:
+    return stand_at(bound, point_of(posterior, hyper)._replace(factor=posterior.factor))
 
 
 class _Pushed(ProjectedBound):
@@ -64,12 +66,12 @@ class _Pushed(ProjectedBound):
         self.__dict__.update(bound.__dict__)
         self.push = push
 
-    def expected(self, mean, covariance, free):
-        found = super().expected(mean, covariance, free)
+    def expected(self, mean, covariance, free, skew=_STRAIGHT):
+        found = super().expected(mean, covariance, free, skew)
         value, gradient = found.value + float(self.push @ mean), found.gradient + self.push
-        return Expected(value, gradient, found.precision, np.zeros_like(found.free))
+        return Expected(value, gradient, found.precision, np.zeros_like(found.free), found.skew)
 
-    def free_changes(self, mean, covariance, free):
+    def free_changes(self, mean, covariance, free, skew=_STRAIGHT):
         n = len(free)
         return FreeChanges(np.zeros((n, len(mean))), np.zeros((n, self.pattern.size)), -np.eye(n))
 
@@ -83,7 +85,7 @@ class TermsResponse:
 
     n_gradients = 0
 
-    def __init__(self, bound: ProjectedBound, posterior: SparseGaussian, hyper: Hyper, space: Space):
+    def __init__(self, bound: ProjectedBound, posterior: _Sparse, hyper: Hyper, space: Space):
         self._bound, self._posterior, self._hyper, self._space = bound, posterior, hyper, space
 
     @property

@@ -22,6 +22,7 @@ _OUTER_KEPT = 0.9  # of the outer samples, by weights of a posterior that follow
 _UNSURE = 0.25  # relative error of an error that comes from a few sets of draws
 _WIDER = 1.15  # times the family's own standard deviation
 _SKEWED = 0.3
+_MANY = 300  # parameters of a sum of terms beyond which a dense warped posterior takes long
 
 
 class Finding(NamedTuple):
@@ -54,15 +55,23 @@ def advice_on(d: "Diagnosis") -> str:
     """What to do about an answer that is not to be trusted altogether."""
     if d.answer.rule == DRAWS_MATTER:
         return _more_draws(d)
-    warp = d.fit.settings["family"] not in ("warped", "nested")
+    warp = _warped(d.fit)
     if d.weights.khat <= BAD and d.weights.share > _ENOUGH_KEPT:
         nearer = "PSIS samples, fit.resample(n), are nearer to the target"
-        return f'{nearer}, and so may be family="warped".' if warp else f"{nearer}."
+        return f"{nearer}, and so may be {warp}." if warp else f"{nearer}."
     if d.outer is not None:
         return "Reparametrise the inner parameters, name more of them as outer, or check a few parameters by MCMC."
     if warp:
-        return 'Try family="warped"; if that does not reach it, reparametrise (for a funnel: non-centred) or use MCMC.'
+        return f"Try {warp}; if that does not reach it, reparametrise (for a funnel: non-centred) or use MCMC."
     return "Reparametrise the model (for a funnel: non-centred), or check a few parameters by MCMC."
+
+
+def _warped(fit: "Fit") -> str:
+    """The option by which the posterior may be skewed; nothing if it has been."""
+    family = fit.settings["family"]
+    if family in ("warped", "sparse warped", "nested"):
+        return ""
+    return "family=qd.Sparse(warped=True)" if family == "sparse" and fit.posterior.dim > _MANY else 'family="warped"'
 
 
 def _more_draws(d: "Diagnosis") -> str:

@@ -23,6 +23,8 @@ from quenched.families.precision import cholesky_or_nan, factor_of_inverse, natu
 from quenched.families.registry import families, member_kinds
 from quenched.families.roles import Role, roles
 from quenched.families.sparse import Sparse, SparseGaussian
+from quenched.families.stretch import power_of, stretch_around
+from quenched.families.stretched import StretchedGaussian
 from quenched.families.triangle import pack, solve_lower
 from quenched.families.warped import Warped, WarpedGaussian
 
@@ -49,6 +51,7 @@ __all__ = [
     "Role",
     "Sparse",
     "SparseGaussian",
+    "StretchedGaussian",
     "Warped",
     "WarpedGaussian",
     "ask",
@@ -68,8 +71,10 @@ __all__ = [
     "nested_member",
     "pack",
     "positive_definite",
+    "power_of",
     "read_member",
     "roles",
     "solve_lower",
+    "stretch_around",
     "write_member",
 ]

@@ -171,15 +171,28 @@ class Pattern:
 
     def to_matrix(self, values: np.ndarray) -> "scipy.sparse.csr_array":
         """As a sparse matrix, both triangles."""
-        i, j = self.entries
-        entries = values[self.entry_places]
+        return self._matrix(values, len(self.entry_places))
+
+    def _matrix(self, values: np.ndarray, n: int) -> "scipy.sparse.csr_array":
+        """With the first entries alone."""
+        i, j = (part[:n] for part in self.entries)
+        entries = values[self.entry_places[:n]]
         off = i != j
         rows, columns = np.concatenate([i, j[off]]), np.concatenate([j, i[off]])
         return scipy.sparse.csr_array((np.concatenate([entries, entries[off]]), (rows, columns)), (self.dim, self.dim))
 
     def multiply(self, values: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """Matrix times vector(s)."""
-        return self.to_matrix(values) @ vector
+        """Matrix times vector(s): what is sparse as such, the root by BLAS."""
+        r, own = len(self.root), self.root
+        lower = np.tril(values[self.root_at : self.root_at + r * r].reshape(r, r))
+        inside = (lower + np.tril(lower, -1).T) @ vector[own]
+        if r == self.dim:
+            found = np.empty_like(inside)
+            found[own] = inside
+            return found
+        found = self._matrix(values, self.root_at) @ vector
+        found[own] += inside
+        return found
 
 
 @dataclass(frozen=True, eq=False)

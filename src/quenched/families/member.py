@@ -74,6 +74,10 @@ class Member(Tree):
     def variance(self) -> Array:
         """Diagonal of the covariance."""
 
+    def margins(self, heights: np.ndarray) -> np.ndarray | None:
+        """Each coordinate alone, where a standard normal has these heights; None where only draws can tell."""
+        return self.mean + heights[:, None] * np.sqrt(self.variance()) if self.affine else None  # pyright: ignore
+
     @property
     @abstractmethod
     def scale(self) -> Array:

@@ -8,6 +8,7 @@ from quenched.families.low_rank import LowRankGaussian
 from quenched.families.member import Member
 from quenched.families.nested import NestedGaussian
 from quenched.families.sparse import Sparse, SparseGaussian
+from quenched.families.stretched import StretchedGaussian
 from quenched.families.warped import Warped, WarpedGaussian
 
 families: dict[str, Family] = {  # as in `family=...`
@@ -24,5 +25,6 @@ member_kinds: dict[str, type[Member]] = {  # as files call them
     "WarpedGaussian": WarpedGaussian,
     "NestedGaussian": NestedGaussian,
     "SparseGaussian": SparseGaussian,
+    "StretchedGaussian": StretchedGaussian,
     "LowRankGaussian": LowRankGaussian,
 }

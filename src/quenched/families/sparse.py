@@ -6,6 +6,7 @@ traced.
 """
 
 from collections import OrderedDict
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from quenched.families.gaussian import Family, Gaussian, with_equal_axes
 from quenched.families.precision import positive_definite
 from quenched.families.roles import correlation, location
 from quenched.frozen import static
+from quenched.text import shown
 
 MOST_DENSE = 6000  # coordinates up to which a dense covariance is written out
 _FACTORS: OrderedDict[int, tuple[np.ndarray, Factor]] = OrderedDict()  # of the precisions that were asked of last
@@ -50,7 +52,12 @@ class SparseGaussian(Gaussian):
 
     @property
     def family(self):
-        return Sparse(self.pattern)
+        return Sparse(pattern=self.pattern)
+
+    @property
+    def skew(self) -> np.ndarray:
+        """Of a Gaussian there is none."""
+        return np.zeros(0)
 
     @property
     def precision(self):
@@ -104,22 +111,64 @@ class SparseGaussian(Gaussian):
     def second_moment(self):
         return self.mean @ self.mean + np.sum(self.variance())
 
+    def straightened(self, draws: np.ndarray, gradients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Standardised coordinates at every draw, and gradients along those that are not: a Gaussian is straight."""
+        return (self.transform(draws) - np.asarray(self.mean)) / np.sqrt(self.variance()), gradients
+
 
 class Sparse(Family):
-    """Every pair of parameters may correlate, by a precision that is zero where the model is. For sums of terms."""
+    """Every pair of parameters may correlate, by a precision that is zero where the model is. For sums of terms.
 
-    affine: ClassVar[bool] = True
-    pattern: Pattern | None = None
+    Parameters
+    ----------
+    warped
+        Whether each parameter may be skewed as well: a monotone map of its own on top of the Gaussian. A fit begins with the
+        Gaussian and goes back to it where that does not pay. What is seen through `dot` stays Gaussian.
+
+    Examples
+    --------
+    >>> log_gamma = qd.each(lambda seen, row: row * seen["u"] - jnp.exp(seen["u"]), np.array([1.0, 2.0]),
+    ...                     sees={"u": qd.each_entry})  # logarithms of Gamma numbers, which are skewed
+    >>> start = {"u": np.zeros(2)}
+    >>> warped, plain = (qd.fit(qd.sum_of(log_gamma), start, family=qd.Sparse(warped=warped)) for warped in (True, False))
+    >>> warped.check_bound > plain.check_bound
+    True
+    """
+
+    warped: bool = False
+    pattern: Pattern | None = field(default=None, repr=False, kw_only=True)
+
+    def __post_init__(self):
+        if not isinstance(self.warped, bool):
+            raise ValueError(f"Sparse(warped={shown(self.warped)}): give True or False.")
+        if not (self.pattern is None or isinstance(self.pattern, Pattern)):
+            raise ValueError(f"Sparse(pattern={shown(self.pattern)}): leave it out; a sum of terms has its own.")
+
+    @property
+    def affine(self) -> bool:  # pyright: ignore
+        """Whether its members are Gaussians."""
+        return not self.warped
 
     @property
     def name(self):
-        return "sparse"
+        return "sparse warped" if self.warped else "sparse"
+
+    @property
+    def base(self):
+        return Sparse(pattern=self.pattern)
+
+    def lift(self, member):
+        from quenched.families.stretched import StretchedGaussian
+
+        if self.warped and isinstance(member, SparseGaussian):
+            return StretchedGaussian(member, np.zeros(np.shape(member.mean)))  # pyright: ignore
+        return member.gaussian if not self.warped and isinstance(member, StretchedGaussian) else member
 
     def groups(self, sizes):
         return None
 
     def first_draws(self, sizes):
-        return 32
+        return 64 if self.warped else 32
 
     def member(self, mean, precision, sizes):
         mean, precision = with_equal_axes(mean, precision, 2)
@@ -131,14 +180,14 @@ class Sparse(Family):
                 one = (vectors * values) @ vectors.T / np.outer(spread, spread)
             stack.append(pattern.from_dense(one))
         values = np.stack(stack).reshape(*precision.shape[:-2], pattern.size)
-        return SparseGaussian(mean, values, pattern)
+        return self.lift(SparseGaussian(mean, values, pattern))
 
     def isotropic(self, mean, scale, sizes):
         mean, scale = with_equal_axes(mean, scale, 1)
         pattern = self._own_pattern(np.eye(mean.shape[-1]) if self.pattern is None else None)
         values = np.zeros((*mean.shape[:-1], pattern.size))
         values[..., pattern.diagonal] = scale**-2.0
-        return SparseGaussian(mean, values, pattern)
+        return self.lift(SparseGaussian(mean, values, pattern))
 
     def _own_pattern(self, precision: np.ndarray | None) -> Pattern:
         if self.pattern is not None:

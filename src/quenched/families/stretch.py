@@ -26,13 +26,19 @@ def steepness(points: Array) -> Array:
 
 def stretch(points: Array, rate: Array) -> tuple[Array, Array]:
     """The stretched points, their mean over standard-normal points taken off, and the log slope there."""
-    half, power = jnp.arcsinh(0.5 * points), _power(rate)
+    half, power = jnp.arcsinh(0.5 * points), power_of(rate)
     return _integral(half, power) - _centre(power), power * half
+
+
+def stretch_around(points: Array, power: Array, weights: Array) -> Array:
+    """The stretched points (n, k) by powers (k,), their mean over just these points, with their weights, taken off."""
+    stretched = _integral(jnp.arcsinh(0.5 * points), power)
+    return stretched - weights @ stretched
 
 
 def unstretch(points: Array, rate: Array) -> Array:
     """The inverse of `stretch`: bisection, then Newton steps, through which derivatives pass."""
-    power = _power(rate)
+    power = power_of(rate)
     wanted = points + _centre(power)
 
     def halve(_, bracket):
@@ -56,6 +62,26 @@ def stretch_moments(rate: Array) -> tuple[Array, Array, Array]:
     return (values * nodes) @ weights, (values * nodes**2) @ weights, values**2 @ weights
 
 
+def hermite_moments(rate: Array, n: int) -> Array:
+    """E h(z) He_k(z) / √k! of h = stretch(z) for k = 1 to n, along a last axis: E h(x) h(y) is their sum times ρᵏ.
+
+    x and y are standard normal and correlate by ρ.
+    """
+    nodes, weights = quadrature()
+    values, _ = stretch(nodes, rate[..., None])
+    return (values * weights) @ _hermite_polynomials(n)
+
+
+@lru_cache(maxsize=2)
+def _hermite_polynomials(n: int) -> np.ndarray:
+    """(nodes, n), of unit variance."""
+    nodes, _ = quadrature()
+    found = [np.ones_like(nodes), nodes]
+    for k in range(1, n):
+        found.append((nodes * found[k] - np.sqrt(k) * found[k - 1]) / np.sqrt(k + 1.0))
+    return np.stack(found[1 : n + 1], axis=1)
+
+
 def slope_moments(rate: Array) -> tuple[Array, Array, Array]:
     """E f, E f z and E f² of the slope f = exp(rate s(z)) that one coordinate gives to another."""
     nodes, weights = quadrature()
@@ -70,8 +96,8 @@ def quadrature() -> tuple[np.ndarray, np.ndarray]:
     return nodes, weights / weights.sum()
 
 
-def _power(rate: Array) -> Array:
-    """2 c, held below one."""
+def power_of(rate: Array) -> Array:
+    """The power by which a rate stretches: 2 c, held below one."""
     return _LARGEST_POWER * jnp.tanh(2.0 * rate / _LARGEST_POWER)
 
 

@@ -9,7 +9,7 @@ from quenched.fitting.options import with_hints
 from quenched.fitting.progress import Watcher
 from quenched.fitting.streaming import Streaming
 from quenched.fitting.threads import quiet_blas
-from quenched.fitting.variational_newton import NewtonAscent, NewtonPoint, nats_left, stand_at
+from quenched.fitting.variational_newton import NewtonAscent, nats_left, point_of, stand_at
 
 __all__ = [
     "Alternating",
@@ -21,7 +21,6 @@ __all__ = [
     "Method",
     "Mode",
     "NewtonAscent",
-    "NewtonPoint",
     "Search",
     "Streaming",
     "Watcher",
@@ -31,6 +30,7 @@ __all__ = [
     "fit_from",
     "fit_many",
     "nats_left",
+    "point_of",
     "quiet_blas",
     "ready",
     "stand_at",

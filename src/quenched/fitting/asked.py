@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from quenched.targets import Model, check_terms, in_files, numbers_of_rows, rows
 from quenched.transforms import Space
 
 _JOINT = Joint()
+_MORE_IF_CROWDED = 8  # times the first draws of a sum of terms: 32 were followed for 300 rounds and then given up
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Asked:
             check_terms(model.target.terms, model.target.data, space, model.data, model.hyper)
         family, method = options.read_family(self.family), options.read_method(self.method)
         if isinstance(family, Sparse):
-            return self._run_of_terms(model, space, points, watch, rows, resumed)
+            return self._run_of_terms(family, model, space, points, watch, rows, resumed)
         if not model.target.gives_gradient and isinstance(method, Joint):
             method = ByValues(method)
         seed = seed_number("seed", self.seed)
@@ -114,7 +115,14 @@ class Asked:
         return Run(settings, batch, points if points.ndim == 2 else np.repeat(points[None], n, axis=0), watch)
 
     def _run_of_terms(
-        self, model: Model, space: Space, points: np.ndarray, watch: Watcher, rows: Rows | None, resumed: Any
+        self,
+        family: Sparse,
+        model: Model,
+        space: Space,
+        points: np.ndarray,
+        watch: Watcher,
+        rows: Rows | None,
+        resumed: Any,
     ) -> Run:
         """A run of a sum of terms with a sparse precision."""
         options.insist_terms(
@@ -128,8 +136,10 @@ class Asked:
         seed = seed_number("seed", self.seed)
         memory = None if self.memory is None else whole_number("memory", self.memory, 1, None)
         problem = make_problem(model.target, space, model.data, model.hyper, Here(memory), model)
-        family = Sparse(structure_of(problem).pattern)
-        first = term_draws(family.first_draws(space.sizes) if self.draws is None else self.draws, seed)
+        structure = structure_of(problem)
+        family = replace(family, pattern=structure.pattern)
+        default = family.first_draws(space.sizes) * (_MORE_IF_CROWDED if structure.crowded else 1)
+        first = term_draws(default if self.draws is None else self.draws, seed)
         if resumed is not None and resumed.settings["draws"] == TermDraws.kind and self.draws is None:
             first = first.grow(max(first.n, resumed.n_draws))
         grows = self.draws is None and self.grows

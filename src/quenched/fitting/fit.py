@@ -12,7 +12,7 @@ import numpy as np
 
 from quenched.attachment import own_hyper
 from quenched.draws import Draws
-from quenched.families import Family, Member, Warped
+from quenched.families import Family, Member, Sparse, Warped
 from quenched.fitting import options
 from quenched.fitting.asked import Asked, ready, told
 from quenched.fitting.data import faults_in, read_data, read_starts
@@ -31,7 +31,7 @@ from quenched.targets import Model, Target, read_model
 from quenched.transforms import Space, describe_space
 from quenched.trust import Trust, gains
 
-_MOST_WARPED = 300  # parameters of a sum of terms for which a warped posterior is tried
+_MOST_WARPED = 300  # parameters of a sum of terms up to which a warped posterior that is tried is dense
 _MOST_BENT = 12  # parameters whose axes are bent unasked: of 23, that took sixty times what the Gaussian did
 
 
@@ -76,8 +76,9 @@ def fit(
     family
         "full" (the default), "diagonal", `Blocks(...)`, "sparse" (the default for a sum of terms: full too, by a precision
         as sparse as the model), `LowRank(k)` (the default beyond 2,000 parameters without structure), or "warped"
-        (`Warped(...)`) for posteriors that are skewed or bent; "auto" takes the full one, and the warped one where it is
-        clearly nearer to the target. `fit.settings["family"]` says which it was.
+        (`Warped(...)`) for posteriors that are skewed or bent, `Sparse(warped=True)` for sums of terms with many skewed
+        parameters; "auto" takes the full one, and the warped one where it is clearly nearer to the target.
+        `fit.settings["family"]` says which it was.
     draws
         Number of matched draws, or `Draws`; grown until they suffice when None.
     transforms
@@ -150,9 +151,7 @@ def fit(
     asked = Asked(chosen, draws, method, seed, max_draws, tolerance, starts, check, memory, checkpoint, executor, mesh)
     with ready(model, progress, max_seconds, mesh=mesh) as watch:
         result = _fitted(model, resumed, asked, watch)
-        small = own == "full" or result.posterior.dim <= _MOST_WARPED
-        if auto and small and result.converged and result.answer.trust is not Trust.BOTH and result.finite:
-            warped = Warped(bend=None if result.posterior.dim <= _MOST_BENT else False)
+        if auto and (warped := _warped(own, result.posterior.dim)) is not None and _invites(result):
             asked = replace(asked, family=warped, draws=None, polishes=False)
             try:
                 result = _better_of(result, _fitted(model, result, asked, watch))
@@ -171,6 +170,18 @@ def _fitted(model: Model, resumed: Fit | None, asked: "Asked", watch: Watcher) -
     else:
         fits = run.fit(_entries_of(resumed, run), final=resumed.status in (Status.CONVERGED, Status.GIVEN))
     return replace(fits[0], remarks=run.remarks(fits[0]))
+
+
+def _warped(family: str | Family, dim: int) -> Family | None:
+    """The warped family that is tried after a Gaussian one: for many parameters of a sum of terms, each for itself."""
+    if family == "sparse" and dim > _MOST_WARPED:
+        return Sparse(warped=True)
+    return Warped(bend=None if dim <= _MOST_BENT else False) if family in ("full", "sparse") else None
+
+
+def _invites(gaussian: Fit) -> bool:
+    """Something is left to be gained, and the fit is sound enough to go on from."""
+    return gaussian.converged and gaussian.answer.trust is not Trust.BOTH and gaussian.finite
 
 
 def _better_of(gaussian: Fit, warped: Fit) -> Fit:
@@ -383,7 +394,7 @@ def _space_of(fit: Fit) -> tuple[Space, np.ndarray]:
 def _entries_of(fit: Fit, run: Run) -> Entries:
     """An earlier posterior as a member of the family that is asked for now."""
     problem, family = run.batch.problem, run.settings.family
-    member: Any = fit.posterior.member
+    member: Any = family.lift(fit.posterior.member)
     fresh = family.isotropic(np.zeros(problem.dim), np.ones(problem.dim), problem.space.sizes)
     if jax.tree.structure(fresh) != jax.tree.structure(member):
         member = family.member(fit.posterior.mean, np.linalg.inv(fit.covariance), problem.space.sizes)

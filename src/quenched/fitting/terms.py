@@ -11,12 +11,19 @@ from quenched.fitting.drive import Entries, Judged, Record, Summit
 from quenched.fitting.method import Method
 from quenched.fitting.rows import stacked
 from quenched.fitting.start import Starts
-from quenched.fitting.variational_newton import Newton, NewtonPoint, nats_left, stand_at, variational_newton
+from quenched.fitting.variational_newton import (
+    Newton,
+    NewtonPoint,
+    nats_left,
+    point_of,
+    stand_at,
+    variational_newton,
+)
 from quenched.outcome import Code
 from quenched.projected import ProjectedBound, structure_of
 
 _WORTH = 0.01  # of the slack: what an ascent goes on for, where it is still to be gained
-_AT_MOST = (5e-5, 2e-7)  # nats, and for each parameter: Newton steps are few near the top, so less is left than may be
+_AT_MOST = (2e-5, 1e-7)  # nats, and for each parameter: Newton steps are few near the top, so less is left than may be
 _PRECISE = 1e-8  # nats, where it goes to the very top
 _SPREADS = 4.0 ** -np.arange(8)  # standard deviations of all parameters that a start is tried with
 _CHECKED = 4e7  # numbers that the check may look at: rows and parameters times draws
@@ -29,12 +36,12 @@ class TermsAlone(Alone):
     starts: ClassVar[bool] = True
     _bound: ProjectedBound | None = None
 
-    def bound(self, problem: int, draws: TermDraws) -> ProjectedBound:
+    def bound(self, problem: int, draws: TermDraws, *, skewed: bool = False) -> ProjectedBound:
         """The bound of a problem on some draws; the last one is kept."""
-        own = self.batch.one(problem)
-        if self._bound is None or self._bound.problem is not own or self._bound.draws != draws:
-            self._bound = ProjectedBound(own, draws)
-        return self._bound
+        own, last = self.batch.one(problem), self._bound
+        if last is None or last.problem is not own or last.draws != draws or last.skewed != skewed:
+            last = self._bound = ProjectedBound(own, draws, skewed=skewed)
+        return last
 
     def start(self, index: np.ndarray, points: np.ndarray, draws: TermDraws) -> Starts:
         """At the given points, with the standard deviation for all under which the bound is highest."""
@@ -75,8 +82,8 @@ class TermsAlone(Alone):
     def judge(self, entries, draws, *, profile=True):
         bounds, finite, promises = [], [], []
         for problem, posterior, hyper in self._each(entries):
-            bound = self.bound(problem, draws)
-            at = stand_at(bound, NewtonPoint(posterior.mean, posterior.values, np.asarray(hyper.free)))
+            bound = self.bound(problem, draws, skewed=not posterior.affine)
+            at = stand_at(bound, point_of(posterior, hyper))
             bounds.append(-np.inf if at is None else at.bound)
             finite.append(at is not None)
             random = generator(draws.seed, Purpose.TERMS)
@@ -87,9 +94,10 @@ class TermsAlone(Alone):
     def climb(self, entries: Entries, draws: TermDraws, method: Method, slack: float, record: Record | None) -> Summit:
         found: list[Newton] = []
         for problem, posterior, hyper in self._each(entries):
-            bound = self.bound(problem, draws)
-            nats = max(min(_WORTH * slack, _AT_MOST[0] + _AT_MOST[1] * bound.pattern.dim), _PRECISE)
-            found.append(variational_newton(bound, posterior, hyper, nats, self.watch))
+            bound = self.bound(problem, draws, skewed=not posterior.affine)
+            enough = max(_WORTH * slack, _PRECISE)
+            nats = min(enough, _AT_MOST[0] + _AT_MOST[1] * bound.pattern.dim)
+            found.append(variational_newton(bound, posterior, hyper, nats, self.watch, enough))
             self._count(problem, bound, found[-1].n_bounds)
             if found[-1].code is Code.INTERRUPTED:
                 self.interrupted = True
@@ -118,8 +126,7 @@ class TermsAlone(Alone):
 
 def many_numbers(problem, draws: TermDraws) -> str:
     """A remark on terms that see many numbers; nothing if there are none."""
-    structure = structure_of(problem)
-    sizes = [size for size in structure.sizes if draws.draws_for(size) > draws.n]
+    sizes = [size for size in structure_of(problem).sizes if draws.draws_for(size) > draws.n]
     if not sizes:
         return ""
     return (

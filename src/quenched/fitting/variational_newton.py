@@ -15,6 +15,10 @@ the precision by ∂Λ*/∂h: its second derivatives are
     ∂²E/∂h² + (∂g/∂h)ᵀ Λ⁻¹ ∂g/∂h + ½ tr(∂Λ*/∂h Σ ∂Λ*/∂h Σ),
 
 the trace felt by a few random vectors. Mean and precision are moved along, so that learning h takes hardly more rounds.
+
+Rates c at which coordinates are stretched (`families.stretched`) take steps P⁻¹ ∂E/∂c. Under a Gaussian of precision Λ the bound
+falls by ½ cᵀPc, to second order, with P = I + ½ Λ∘Σ∘Σ / (s sᵀ) for sds s: it has the pattern of the model and is positive
+definite as a Schur product is. Means and precisions do not meet c there, so all three are moved at once.
 """
 
 from collections import deque
@@ -23,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quenched.draws import Purpose, generator
-from quenched.families import Factor, SparseGaussian, factor
+from quenched.families import Factor, Pattern, SparseGaussian, StretchedGaussian, factor
 from quenched.fitting.ascent import Watch
 from quenched.outcome import Code
 from quenched.projected import Expected, FreeChanges, ProjectedBound
@@ -33,9 +37,11 @@ _SMALLEST = 2.0**-14  # share of a step
 _MEMORY = 8  # steps that are extrapolated
 _FURTHEST = 3.0  # that extrapolation goes beyond a step, in units of posterior sds and precisions
 _LARGEST = 1.0  # change of a hyperparameter in one step
+_MOST_SKEWED = 0.2  # change of a rate in one step
 _FAR = 0.1  # change of a hyperparameter after which derivatives in it are taken again
 _PROBES, _EXACT = 16, 512
 _MAX_ROUNDS = 300
+_LONG = 50  # rounds after which an ascent whose steps overshoot may leave more
 _FLIGHT = 1e5  # times wider than it began: a posterior that runs away
 
 
@@ -45,15 +51,21 @@ class Stand(NamedTuple):
     mean: np.ndarray
     values: np.ndarray
     free: np.ndarray
+    skew: np.ndarray  # none for a Gaussian
     factor: Factor
     expected: Expected
     bound: float
+
+    def member(self, pattern: Pattern) -> SparseGaussian | StretchedGaussian:
+        """The posterior there."""
+        gaussian = SparseGaussian(self.mean, self.values, pattern)
+        return StretchedGaussian(gaussian, self.skew) if len(self.skew) else gaussian  # pyright: ignore
 
 
 class Newton(NamedTuple):
     """Where an ascent ended."""
 
-    posterior: SparseGaussian
+    posterior: SparseGaussian | StretchedGaussian
     hyper: Hyper
     bound: float
     first: float  # bound where it began
@@ -68,31 +80,54 @@ class NewtonPoint(NamedTuple):
     mean: np.ndarray
     values: np.ndarray
     free: np.ndarray
+    skew: np.ndarray = np.zeros(0)
     factor: Factor | None = None  # of the precision, where it is known
+
+
+def point_of(posterior: SparseGaussian | StretchedGaussian, hyper: Hyper) -> NewtonPoint:
+    """A posterior that is there."""
+    mean, values, free, skew = map(np.asarray, (posterior.mean, posterior.values, hyper.free, posterior.skew))
+    return NewtonPoint(mean, values, free, skew)
 
 
 def stand_at(bound: ProjectedBound, point: NewtonPoint) -> Stand | None:
     """The bound at a posterior; None where there is none: the precision is not positive definite, or numbers go wrong."""
-    mean, values, free, found = point
+    mean, values, free, skew, found = point
     found = factor(bound.pattern, values) if found is None else found
     if found is None:
         return None
     with np.errstate(over="ignore", invalid="ignore"):
-        expected = bound.expected(mean, found.inverse, free)
+        expected = bound.expected(mean, found.inverse, free, skew)
     if not expected.finite:
         return None
-    return Stand(mean, values, free, found, expected, bound.bound(expected, found))
+    return Stand(mean, values, free, skew, found, expected, bound.bound(expected, found))
 
 
 def nats_left(bound: ProjectedBound, at: Stand, random: np.random.Generator, probes: int = 8) -> float:
     """Nats to be gained, by half the squared gradient in whitened coordinates: ½ gᵀΣg + ¼ tr(ΣΔΣΔ), Δ = Λ* − Λ.
 
-    The trace is estimated by a few random vectors.
+    The trace is estimated by a few random vectors. What rates have to gain is added.
     """
     mean = 0.5 * float(at.expected.gradient @ at.factor.solve(at.expected.gradient))
+    mean += 0.5 * float(at.expected.skew @ skew_step(bound, at)[0])
     z = random.choice([-1.0, 1.0], (bound.pattern.dim, probes))
     seen = bound.pattern.multiply(at.expected.precision - at.values, at.factor.spread(z))
     return mean + 0.25 * float(np.sum(seen * at.factor.solve(seen))) / probes
+
+
+def skew_step(bound: ProjectedBound, at: Stand) -> tuple[np.ndarray, np.ndarray]:
+    """P⁻¹ ∂E/∂c, and the diagonal of P."""
+    if not len(at.skew):
+        return at.skew, at.skew
+    pattern, may = bound.pattern, bound.structure.may_skew
+    (i, j), places, inverse = pattern.entries, pattern.entry_places, at.factor.inverse
+    spread, values = np.sqrt(inverse[pattern.diagonal]), np.zeros(pattern.size)
+    values[places] = 0.5 * (may[i] & may[j]) * at.values[places] * inverse[places] ** 2 / (spread[i] * spread[j])
+    values[pattern.diagonal] += 1.0
+    found = factor(pattern, values)
+    diagonal = values[pattern.diagonal]
+    # Positive definite but for rounding.
+    return at.expected.skew / diagonal if found is None else found.solve(at.expected.skew), diagonal
 
 
 class NewtonAscent:
@@ -101,13 +136,13 @@ class NewtonAscent:
     def __init__(self, bound: ProjectedBound, at: Stand):
         self.bound, self.at = bound, at
         self.rho = 1.0
-        self.last: tuple[np.ndarray, np.ndarray] | None = None  # where the last step ended, and the step
-        self.past: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_MEMORY - 1)  # changes of both, these in units
+        self.last: tuple[np.ndarray, np.ndarray] | None = None  # where the last step began, and the whole of it
+        self.past: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_MEMORY - 1)  # changes of both
         self.products = np.zeros((0, 0))  # of the changes of steps with each other
         self.free_changes: FreeChanges | None = None
         self.free_known_at = np.zeros(0)
         self.random = generator(0, Purpose.PROBES)
-        self.n_bounds = 0
+        self.n_bounds, self.bent = 0, np.zeros(0)
         self.patience = self.refused = 0  # rounds to wait before extrapolating again, after so many refusals in a row
 
     def step(self) -> tuple[float, bool]:
@@ -116,7 +151,7 @@ class NewtonAscent:
         self._remember(moves)
         if self.past and self.patience <= 0:
             if self._accept(self._extrapolated()):
-                self.refused = 0
+                self.refused, self.rho = 0, min(1.0, 2.0 * self.rho)
                 return self.at.bound - before.bound, True
             self.refused += 1
             self.patience = 2 ** min(self.refused, 3) - 1
@@ -148,18 +183,21 @@ class NewtonAscent:
             found = factor(self.bound.pattern, values)
         if found is None:
             return None
-        return NewtonPoint(at.mean + rho * found.solve(moves.gradient), values, at.free + rho * moves.free, found)
+        mean, skew = at.mean + rho * found.solve(moves.gradient), at.skew + rho * moves.skew
+        return NewtonPoint(mean, values, at.free + rho * moves.free, skew, found)
 
     def _moves(self) -> Expected:
-        """Gradient and precision where the hyperparameters will be, and their step."""
+        """Gradient and precision where the hyperparameters will be, and their step; and that of the rates."""
         at = self.at
+        along, self.bent = skew_step(self.bound, at)
+        along = np.clip(along, -_MOST_SKEWED, _MOST_SKEWED)
         if not at.free.size:
-            return at.expected
+            return at.expected._replace(skew=along)
         _, step = self._free_step()
         step, changes = step * min(1.0, _LARGEST / max(np.abs(step).max(), 1e-300)), self.free_changes
         assert changes is not None
         gradient = at.expected.gradient + step @ changes.gradient
-        return Expected(at.expected.value, gradient, at.expected.precision + step @ changes.precision, step)
+        return Expected(at.expected.value, gradient, at.expected.precision + step @ changes.precision, step, along)
 
     def free_left(self) -> float:
         """Nats to be gained by the hyperparameters."""
@@ -172,7 +210,7 @@ class NewtonAscent:
         """The slope of the bound at its top over (m, Λ), and Newton's step there."""
         at = self.at
         if self.free_changes is None or np.max(np.abs(at.free - self.free_known_at)) > _FAR:
-            self.free_changes = self.bound.free_changes(at.mean, at.factor.inverse, at.free)
+            self.free_changes = self.bound.free_changes(at.mean, at.factor.inverse, at.free, at.skew)
             self.free_known_at = at.free
         changes, pattern, factored = self.free_changes, self.bound.pattern, at.factor
         moved = factored.solve(changes.gradient.T)
@@ -198,20 +236,19 @@ class NewtonAscent:
     def _remember(self, moves: Expected) -> None:
         """Where it stands, and the whole step from there; for the mean by the precision that is factored already."""
         at, entries = self.at, self.bound.pattern.entry_places
-        here = np.concatenate([at.mean, at.values[entries], at.free])
+        here = np.concatenate([at.mean, at.values[entries], at.free, at.skew])
         change = (moves.precision - at.values)[entries]
-        step = np.concatenate([at.factor.solve(moves.gradient), change, moves.free])
-        self.units = self._units()
+        step = np.concatenate([at.factor.solve(moves.gradient), change, moves.free, moves.skew])
         if self.last is not None:
-            self.past.append((here + step - self.last[0], (step - self.last[1]) / self.units))
-            kept = (
-                self.products[-(len(self.past) - 1) :, -(len(self.past) - 1) :]
-                if len(self.past) > 1
-                else np.zeros((0, 0))
-            )
-            new = np.array([scaled @ self.past[-1][1] for _, scaled in self.past])
+            self.past.append((here - self.last[0], step - self.last[1]))
+            new, kept = self._along(self.past[-1][1]), self.products[-(_MEMORY - 2) :, -(_MEMORY - 2) :]
             self.products = np.block([[kept, new[:-1, None]], [new[None, :]]])
-        self.last = (here + step, step)
+        self.last = (here, step)
+
+    def _along(self, step: np.ndarray) -> np.ndarray:
+        """Products of a step with the changes of steps, in units."""
+        scaled = step / self._units() ** 2
+        return np.array([change @ scaled for _, change in self.past])
 
     def _units(self) -> np.ndarray:
         """Posterior sds for the mean, the diagonal for the precision: what a step is measured in."""
@@ -219,37 +256,42 @@ class NewtonAscent:
         sds = np.sqrt(at.factor.inverse[pattern.diagonal])
         roots = np.sqrt(at.values[pattern.diagonal])
         i, j = pattern.entries
-        return np.concatenate([sds, roots[i] * roots[j], np.ones(len(at.free))])
+        return np.concatenate([sds, roots[i] * roots[j], np.ones(len(at.free)), self.bent**-0.5])
 
     def _extrapolated(self) -> NewtonPoint | None:
+        """Where the step would vanish, were it linear between the last ones, and from there the share of it that was taken."""
         assert self.last is not None
-        units, pattern, (end, step) = self.units, self.bound.pattern, self.last
-        towards = step / units
-        along = np.array([scaled @ towards for _, scaled in self.past])
-        weights = np.linalg.lstsq(self.products, along, rcond=1e-10)[0]
-        beyond = np.zeros_like(end)
-        for weight, (change, _) in zip(weights, self.past, strict=True):
-            beyond -= weight * change
+        units, pattern, (here, step) = self._units(), self.bound.pattern, self.last
+        weights = np.linalg.lstsq(self.products, self._along(step), rcond=1e-10)[0]
+        beyond = np.zeros_like(here)
+        for weight, (moved, change) in zip(weights, self.past, strict=True):
+            beyond -= weight * (moved + self.rho * change)
         furthest = max(float(np.max(np.abs(beyond / units))), 1e-300)
-        found = end + beyond * min(1.0, _FURTHEST / furthest)
+        found = here + self.rho * step + beyond * min(1.0, _FURTHEST / furthest)
         if not np.isfinite(found).all():
             return None
         values, n = np.zeros(pattern.size), pattern.dim + len(pattern.entry_places)
         values[pattern.entry_places] = found[pattern.dim : n]
-        return NewtonPoint(found[: pattern.dim], values, found[n:])
+        free, skew = np.split(found[n:], [len(self.at.free)])
+        return NewtonPoint(found[: pattern.dim], values, free, skew)
 
 
 def variational_newton(
-    bound: ProjectedBound, posterior: SparseGaussian, hyper: Hyper, nats: float, watch: Watch
+    bound: ProjectedBound,
+    posterior: SparseGaussian | StretchedGaussian,
+    hyper: Hyper,
+    nats: float,
+    watch: Watch,
+    enough: float = 0.0,
 ) -> Newton:
-    """Raise the bound until less than `nats` are to be gained."""
-    at = stand_at(bound, NewtonPoint(np.asarray(posterior.mean), np.asarray(posterior.values), np.asarray(hyper.free)))
+    """Raise the bound until less than `nats` are to be gained; where steps overshoot for long, less than `enough`."""
+    at = stand_at(bound, point_of(posterior, hyper))
     if at is None:
         return Newton(posterior, hyper, -np.inf, -np.inf, Code.NOT_FINITE, "", 1)
     ascent, first, code, note = NewtonAscent(bound, at), at.bound, Code.MAX_EVALUATIONS, ""
     last, widest = np.inf, 1.0 + np.max(at.mean**2) + np.max(at.factor.inverse[bound.pattern.diagonal])
     random = generator(0, Purpose.PROBES)
-    for _ in range(_MAX_ROUNDS):
+    for turn in range(_MAX_ROUNDS):
         try:
             if watch(ascent.at.bound, bound.draws.n) is not None:
                 code = Code.MAX_SECONDS
@@ -269,14 +311,16 @@ def variational_newton(
             break
         # Steps that shrink by a factor leave as much again as a geometric series of them.
         shrinks = min(rise / last, 0.9) if last < np.inf else 0.9
-        little = whole and rise / (1.0 - shrinks) < nats
-        if little and nats_left(bound, ascent.at, random) + ascent.free_left() < nats:
+        limit = nats if whole or turn < _LONG else max(nats, enough)
+        little = rise / (1.0 - shrinks) < limit if whole else rise < limit
+        if little and nats_left(bound, ascent.at, random) + ascent.free_left() < limit:
             code = Code.CONVERGED
             break
         last = rise
     end = ascent.at
-    member = SparseGaussian(end.mean, end.values, bound.pattern)
-    return Newton(member, hyper._replace(free=end.free), end.bound, first, code, note, ascent.n_bounds + 1)
+    return Newton(
+        end.member(bound.pattern), hyper._replace(free=end.free), end.bound, first, code, note, ascent.n_bounds + 1
+    )
 
 
 def _flat(bound: ProjectedBound, at: Stand) -> str:

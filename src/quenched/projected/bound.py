@@ -2,17 +2,28 @@
 
 F(m, Λ) = Σ_terms Σ_rows E g(v) + entropy, with E over the Gaussian of what each row sees, on frozen points. Its slopes are
 Σ Aᵀ ∂E/∂μ in the mean, and in the covariance ½ (Λ − Λ*), with Λ* = −2 Σ Aᵀ (∂E/∂C) A: a matrix with the pattern of the model.
+
+Where coordinates are skewed (`families.stretched`), the numbers that a row sees are stretched by their own sds, which C has on its
+diagonal; so all of this stays as it is, the entropy too, and there is a slope in the rates besides.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from quenched.draws import TermDraws
-from quenched.families import LOG_TWO_PI, Factor, Pattern, SparseGaussian, make_pattern
+from quenched.families import (
+    LOG_TWO_PI,
+    Factor,
+    Pattern,
+    SparseGaussian,
+    StretchedGaussian,
+    make_pattern,
+    power_of,
+)
 from quenched.problem import Problem
 from quenched.projected.expectation import Expectation
 from quenched.projected.reduction import Reduction, reduction
@@ -22,6 +33,8 @@ from quenched.targets import Hyper, LocalTerm, local_terms
 _STRUCTURES: dict[Any, "Structure"] = {}  # of the targets that were fitted last
 _KEPT = 4
 _NEARBY = 1e-4  # of a hyperparameter: differences of slopes are taken as derivatives
+_CROWDED = 4  # rows for each weight behind a dense design, below which it is crowded
+_STRAIGHT = np.zeros(0)  # rates of a Gaussian
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +50,31 @@ class Structure:
         """The terms on the real line."""
         return tuple(sight.term for sight in self.sights)
 
+    @cached_property
+    def may_skew(self) -> np.ndarray:
+        """Which coordinates may be skewed: a sum of stretched ones would be none of the few numbers that a row sees."""
+        found = np.ones(self.pattern.dim, bool)
+        for sight in self.sights:
+            found[sight.combined()] = False
+        return found
+
+    @cached_property
+    def reductions_of_skewed(self) -> tuple[Reduction, ...]:
+        """The reductions where coordinates are skewed."""
+        pairs = zip(self.reductions, self.sights, strict=True)
+        return tuple(reduction.leaving(sight.single(self.may_skew)) for reduction, sight in pairs)
+
     @property
     def sizes(self) -> tuple[int, ...]:
         """Numbers that the rows of each term depend on."""
         pairs = zip(self.reductions, self.sights, strict=True)
         return tuple(reduction.size(sight.size) for reduction, sight in pairs)
+
+    @property
+    def crowded(self) -> bool:
+        """Some rows of several numbers are hardly more than the weights behind them: their errors do not average out."""
+        pairs = zip(self.sights, self.sizes, strict=True)
+        return any(size > 1 and _CROWDED * sight.n_weights > sight.n for sight, size in pairs)
 
     @property
     def n_rows(self) -> int:
@@ -81,6 +114,7 @@ class Expected(NamedTuple):
     gradient: np.ndarray  # in the mean
     precision: np.ndarray  # Λ*, values on the pattern
     free: np.ndarray  # gradient in the hyperparameters
+    skew: np.ndarray  # gradient in the rates; none for a Gaussian
 
     @property
     def finite(self) -> bool:
@@ -97,16 +131,15 @@ class FreeChanges(NamedTuple):
 
 
 class ProjectedBound:
-    """The bound of a problem on one set of frozen points."""
+    """The bound of a problem on one set of frozen points, for Gaussians or for `skewed` ones."""
 
-    def __init__(self, problem: Problem, draws: TermDraws):
-        self.problem, self.draws = problem, draws
+    def __init__(self, problem: Problem, draws: TermDraws, *, skewed: bool = False):
+        self.problem, self.draws, self.skewed = problem, draws, skewed
         self.structure = structure = structure_of(problem)
+        reductions = structure.reductions_of_skewed if skewed else structure.reductions
         self.terms = [
-            Expectation(sight.term, reduced, draws.points(size, place), problem)
-            for place, (sight, reduced, size) in enumerate(
-                zip(structure.sights, structure.reductions, structure.sizes, strict=True)
-            )
+            Expectation(sight.term, reduced, draws.points(reduced.size(sight.size), place), problem)
+            for place, (sight, reduced) in enumerate(zip(structure.sights, reductions, strict=True))
         ]
         self.n_evaluations = 0
 
@@ -115,31 +148,45 @@ class ProjectedBound:
         """Of the precision."""
         return self.structure.pattern
 
-    def expected(self, mean: np.ndarray, covariance: np.ndarray, free: np.ndarray) -> Expected:
-        """At a mean, and the values of a covariance on the pattern."""
+    def expected(
+        self, mean: np.ndarray, covariance: np.ndarray, free: np.ndarray, skew: np.ndarray = _STRAIGHT
+    ) -> Expected:
+        """At a mean, the values of a covariance on the pattern, and the rates at which coordinates are stretched."""
         value, gradient, of_free = 0.0, np.zeros(len(mean)), np.zeros_like(free)
-        precision = np.zeros(self.pattern.size)
+        precision, of_powers = np.zeros(self.pattern.size), np.zeros(len(skew))
+        powers, changes = map(np.asarray, _powers(skew)) if len(skew) else (skew, skew)
         for sight, term in zip(self.structure.sights, self.terms, strict=True):
-            found = term.slopes(sight.means(mean), sight.covariances(covariance), free)
+            own = _seen_powers(sight, term, powers)
+            found = term.slopes(sight.means(mean), sight.covariances(covariance), free, own)
             value += found.value
             gradient += sight.gradient(found.means, len(mean))
             sight.add_curvature(precision, found.curvature)
             of_free = of_free + found.free
+            if found.powers is not None:
+                slopes = np.zeros((sight.n, sight.size))
+                slopes[:, term.reduction.alone] = found.powers
+                of_powers += sight.gradient(slopes, len(mean))
         self.n_evaluations += self.draws.n
-        return Expected(value, gradient, precision, of_free)
+        of_skew = of_powers * changes * self.structure.may_skew[: len(skew)]
+        return Expected(value, gradient, precision, of_free, of_skew)
 
-    def free_changes(self, mean: np.ndarray, covariance: np.ndarray, free: np.ndarray) -> "FreeChanges":
-        """How the slopes of the expected sum change with each hyperparameter, at a Gaussian that is held."""
+    def free_changes(
+        self, mean: np.ndarray, covariance: np.ndarray, free: np.ndarray, skew: np.ndarray = _STRAIGHT
+    ) -> "FreeChanges":
+        """How the slopes of the expected sum change with each hyperparameter, at a posterior that is held."""
+        powers = np.asarray(_powers(skew)[0]) if len(skew) else skew
         asking = [
-            (sight, term, sight.means(mean), sight.covariances(covariance))
+            (sight, term, sight.means(mean), sight.covariances(covariance), _seen_powers(sight, term, powers))
             for sight, term in zip(self.structure.sights, self.terms, strict=True)
             if term.asks_hyper
         ]
         found = []
         for unit in np.eye(len(free)):
             change = FreeChanges(np.zeros(len(mean)), np.zeros(self.pattern.size), np.zeros(len(free)))
-            for sight, term, means, covariances in asking:
-                ahead, behind = (term.slopes(means, covariances, free + sign * _NEARBY * unit) for sign in (1.0, -1.0))
+            for sight, term, means, covariances, own in asking:
+                ahead, behind = (
+                    term.slopes(means, covariances, free + sign * _NEARBY * unit, own) for sign in (1.0, -1.0)
+                )
                 change.gradient[:] += sight.gradient(ahead.means - behind.means, len(mean)) / (2.0 * _NEARBY)
                 sight.add_curvature(change.precision, (ahead.curvature - behind.curvature) / (2.0 * _NEARBY))
                 change.free[:] += (ahead.free - behind.free) / (2.0 * _NEARBY)
@@ -152,10 +199,22 @@ class ProjectedBound:
         return float(expected.value + entropy(factor))
 
 
-def bound_at(bound: ProjectedBound, posterior: SparseGaussian, hyper: Hyper) -> float:
+def bound_at(bound: ProjectedBound, posterior: SparseGaussian | StretchedGaussian, hyper: Hyper) -> float:
     """The bound at a posterior."""
-    expected = bound.expected(np.asarray(posterior.mean), posterior.factor.inverse, np.asarray(hyper.free))
-    return bound.bound(expected, posterior.factor)
+    numbers = (np.asarray(part) for part in (posterior.mean, posterior.factor.inverse, hyper.free, posterior.skew))
+    return bound.bound(bound.expected(*numbers), posterior.factor)
+
+
+@jax.jit
+def _powers(skew):
+    """Of all coordinates, and how they change with their rates."""
+    return jax.jvp(power_of, (skew,), (jax.numpy.ones_like(skew),))
+
+
+def _seen_powers(sight: Sight, term: Expectation, powers: np.ndarray) -> np.ndarray | None:
+    """Of what the rows of a term see alone, (n, numbers); None where there is nothing to stretch."""
+    alone = term.reduction.alone
+    return sight.means(powers)[:, alone] if len(powers) and len(alone) else None
 
 
 def entropy(factor: Factor) -> float:

@@ -27,6 +27,7 @@ class Slopes(NamedTuple):
     means: np.ndarray  # (n, size)
     curvature: np.ndarray  # −2 ∂/∂C, (n, size, size)
     free: np.ndarray
+    powers: np.ndarray | None = None  # as they were given
 
 
 class Expectation:
@@ -47,18 +48,29 @@ class Expectation:
         """Points of each row."""
         return self.points.z.shape[1]
 
-    def slopes(self, means: np.ndarray, covariances: np.ndarray, free: np.ndarray) -> Slopes:
-        """At Gaussians of what the rows see."""
-        total, of_free, by_mean, by_covariance = 0.0, np.zeros_like(free), [], []
-        for inputs, left in self._chunks(means, covariances, free):
+    def slopes(
+        self,
+        means: np.ndarray,
+        covariances: np.ndarray,
+        free: np.ndarray,
+        powers: np.ndarray | None = None,
+    ) -> Slopes:
+        """At Gaussians of what the rows see, of which the numbers that stand alone are stretched by powers (n, numbers)."""
+        total, of_free, by_mean, by_covariance, by_power = 0.0, np.zeros_like(free), [], [], []
+        for inputs, left in self._chunks(means, covariances, free, powers):
             value, slopes = self.wait(self.programs.slopes(*inputs))
             total += float(value)
             by_mean.append(np.asarray(slopes[0])[:left])
             by_covariance.append(np.asarray(slopes[1])[:left])
             of_free = of_free + np.asarray(slopes[2])
-        return Slopes(total, *self._back(np.concatenate(by_mean), np.concatenate(by_covariance)), of_free)
+            if powers is not None:
+                by_power.append(np.asarray(slopes[3])[:left])
+        of_powers = np.concatenate(by_power) if by_power else None
+        return Slopes(total, *self._back(np.concatenate(by_mean), np.concatenate(by_covariance)), of_free, of_powers)
 
-    def _chunks(self, means: np.ndarray, covariances: np.ndarray, free: np.ndarray) -> Iterator[tuple[tuple, int]]:
+    def _chunks(
+        self, means: np.ndarray, covariances: np.ndarray, free: np.ndarray, powers: np.ndarray | None
+    ) -> Iterator[tuple[tuple, int]]:
         """Inputs of a program, rows by rows; the last rows are filled up with some that do not count."""
         n = len(means)
         means, covariances = self.reduction.project(means, covariances)
@@ -67,9 +79,9 @@ class Expectation:
             obey_interrupts()
             rows = np.minimum(np.arange(first, first + self.chunk), n - 1)
             counts = (np.arange(first, first + self.chunk) < n).astype(float)
-            held = jax.tree.map(lambda array: array[rows], self.term.held)  # noqa: B023
-            inputs = (means[rows], packed[rows], counts, held, *self.points, self.reduction.back, self.given, free)
-            yield inputs, min(self.chunk, n - first)
+            held, power = jax.tree.map(lambda array: array[rows], (self.term.held, powers))  # noqa: B023
+            fixed = (*self.points, self.reduction.back, self.given, free)
+            yield (means[rows], packed[rows], counts, held, *fixed, power), min(self.chunk, n - first)
 
     def _back(self, means: np.ndarray, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         size = means.shape[1]

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.families import stretch_around
 from quenched.problem import Problem
 from quenched.targets import LocalTerm, fingerprint, log_density_of
 
@@ -31,7 +32,7 @@ class _Key:
 class Programs(NamedTuple):
     """What is asked of the rows of a term, compiled."""
 
-    slopes: Callable  # of their expectations, in means, covariances and hyperparameters
+    slopes: Callable  # of their expectations, in means, covariances, hyperparameters and powers of stretching
     values: Callable  # at points (points, rows, size)
     gradients: Callable
 
@@ -59,25 +60,26 @@ def programs_of(term: LocalTerm, problem: Problem) -> Programs:
 def _made(term: LocalTerm, unravel: Callable | None) -> Programs:
     structure, sights = term.term, term.sights
 
-    def total(means, packed, free, counts, held, z, weights, back, given):
+    def total(means, packed, free, powers, counts, held, z, weights, back, given):
         hyper = None if unravel is None else unravel(free)
         n_sets, _, size = z.shape
 
-        def of_row(mean, factor, own, z):
-            points = mean + _times(factor, z)
+        def of_row(mean, factor, own, power, z):
+            away = _times(factor, z)
+            points = mean + (away if power is None else _stretched(away, factor, power, weights))
             numbers = points if back is None else points @ back.T
             values = jax.vmap(lambda v: log_density_of(structure, sights, v, own, given, hyper))(numbers)
             return weights @ values
 
         by_set = lambda array: array.reshape(len(array) // n_sets, n_sets, *array.shape[1:])
         factors = jax.tree.map(by_set, _cholesky(packed, size))
-        values = jax.vmap(jax.vmap(of_row), in_axes=(0, 0, 0, None))(
-            by_set(means), factors, jax.tree.map(by_set, held), z
-        )
+        own, powers = jax.tree.map(by_set, (held, powers))
+        values = jax.vmap(jax.vmap(of_row), in_axes=(0, 0, 0, 0, None))(by_set(means), factors, own, powers, z)
         return jnp.sum(jnp.where(by_set(counts) > 0, values, 0.0))
 
-    def slopes(means, packed, counts, held, z, weights, back, given, free):
-        return jax.value_and_grad(total, argnums=(0, 1, 2))(means, packed, free, counts, held, z, weights, back, given)
+    def slopes(means, packed, counts, held, z, weights, back, given, free, powers):
+        held_still = (counts, held, z, weights, back, given)
+        return jax.value_and_grad(total, argnums=(0, 1, 2, 3))(means, packed, free, powers, *held_still)
 
     def value(numbers, own, given, free):
         return log_density_of(structure, sights, numbers, own, given, None if unravel is None else unravel(free))
@@ -86,6 +88,17 @@ def _made(term: LocalTerm, unravel: Callable | None) -> Programs:
         jax.vmap(jax.vmap(function, in_axes=(0, 0, None, None)), in_axes=(0, None, None, None))
     )
     return Programs(jax.jit(slopes), over(value), over(jax.grad(value)))
+
+
+def _stretched(away: Array, factor: Any, powers: Array, weights: Array) -> Array:
+    """Points around their mean, of which the first numbers are stretched, each in units of its own sd.
+
+    Their mean stays zero on these very points, and so a Gaussian log density has no slope in the powers where these are zero.
+    """
+    k = len(powers)
+    rows = [jnp.stack(row) for row in factor[:k]] if isinstance(factor, list) else factor[:k]
+    sds = jnp.stack([jnp.sqrt(jnp.sum(row**2)) for row in rows])
+    return jnp.concatenate([sds * stretch_around(away[:, :k] / sds, powers, weights), away[:, k:]], axis=1)
 
 
 def _times(factor: Any, z: Array) -> Array:

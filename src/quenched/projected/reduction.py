@@ -26,6 +26,7 @@ class Reduction(NamedTuple):
 
     forth: np.ndarray | None = None
     back: np.ndarray | None = None
+    alone: np.ndarray = np.zeros(0, int)  # numbers that are combinations of their own, the first of them in this order
 
     def project(self, means: np.ndarray, covariances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gaussians of the combinations."""
@@ -42,6 +43,20 @@ class Reduction(NamedTuple):
     def size(self, numbers: int) -> int:
         """Combinations of so many numbers."""
         return numbers if self.forth is None else len(self.forth)
+
+    def leaving(self, alone: np.ndarray) -> "Reduction":
+        """The same for numbers of which some are stretched before they are combined: those stand alone, and come first."""
+        if not alone.any():
+            return self
+        if alone.all():
+            return Reduction(alone=np.arange(len(alone)))
+        forth = np.eye(len(alone)) if self.forth is None else self.forth
+        _, sizes, directions = np.linalg.svd(forth[:, ~alone], full_matrices=False)
+        others = directions[sizes > _SAME] if sizes.size else directions[:0]
+        chosen = np.zeros((int(alone.sum()) + len(others), len(alone)))
+        chosen[np.arange(alone.sum()), np.flatnonzero(alone)] = 1.0
+        chosen[alone.sum() :, ~alone] = others
+        return Reduction(chosen, chosen.T.copy(), np.flatnonzero(alone))
 
 
 def _between(left: np.ndarray, middles: np.ndarray) -> np.ndarray:

@@ -93,6 +93,24 @@ class Sight:
         found = [self._coordinates(piece) for piece, one in zip(self.pieces, alike, strict=True) if one]
         return np.concatenate([np.zeros(0, int), *found])
 
+    def single(self, chosen: np.ndarray) -> np.ndarray:
+        """Which of the numbers are coordinates as they stand, of those that are chosen, (size,)."""
+        alone = [
+            isinstance(piece, Looked) and piece.coefficients is None and bool(chosen[piece.positions].any())
+            for piece in self.pieces
+        ]
+        return np.repeat(alone, np.diff(self.begins))
+
+    def combined(self) -> np.ndarray:
+        """Coordinates that are seen through a design."""
+        found = [piece for piece in self.pieces if isinstance(piece, Multiplied) or piece.coefficients is not None]
+        return np.concatenate([np.zeros(0, int), *map(self._coordinates, found)])
+
+    @property
+    def n_weights(self) -> int:
+        """Coordinates behind dense designs."""
+        return sum(piece.positions.size for piece in self.pieces if isinstance(piece, Multiplied))
+
     def means(self, vector: np.ndarray) -> np.ndarray:
         """(n, size)."""
         found = [np.broadcast_to(piece.means(vector), (self.n, piece.size)) for piece in self.pieces]
