@@ -27,6 +27,7 @@ from quenched.fitting.start import Starter, Starts
 from quenched.fitting.terms import TermsAlone, many_numbers
 from quenched.outcome import Code, Optimum, Round
 from quenched.problem import Batch
+from quenched.projected import Collapsed, collapse
 from quenched.result import Fit
 from quenched.results import Fits, Origins
 from quenched.storage import as_a_warning, save
@@ -42,6 +43,7 @@ _ROUGHLY = 0.25  # of the tolerance: what a first guess at the cost of the draws
 _FEW_COORDINATES, _MANY_COORDINATES = 3, 50
 _CHECKED = (640, 2560)  # check draws behind importance weights that are even, and that are not
 _EVEN = 0.95  # of the samples, that even weights keep
+_TELLING = 0.8  # of the samples, below which weights of very many parameters tell little
 
 
 class Reached(NamedTuple):
@@ -450,6 +452,18 @@ class Run:
 
     # The result.
 
+    def collapsed(self, fit: Fit) -> Collapsed | None:
+        """Of a sum of terms with more parameters than weights can tell apart, what is left when groups are integrated over."""
+        if not (isinstance(self.alone, TermsAlone) and fit.converged) or self.driver.stopped:
+            return None
+        if fit.weights.share > _TELLING or not np.isfinite(fit.log_ratios).all():
+            return None
+        self.watch.say("what is left when groups are integrated over")
+        try:
+            return collapse(self.batch.problem, fit.posterior.member, rows(self.reached.hyper, 0), fit.settings["seed"])
+        except KeyboardInterrupt:
+            return None  # what was reached counts for more
+
     def remarks(self, fit: Fit) -> tuple[str, ...]:
         """What a person should know of a single fit besides its status: where the log density is not finite, odd signs."""
         if not np.isfinite(fit.bound) or self.driver.stopped:
@@ -466,7 +480,8 @@ class Run:
         sign = sign_remark(problem.space, self.points[0], fit.posterior.mean, np.sqrt(fit.posterior.variance()))
         own = "" if problem.model is None else problem.model.remark
         many = many_numbers(problem, self.settings.draws) if isinstance(self.alone, TermsAlone) else ""
-        return tuple(remark for remark in (region, sign, own, many) if remark)
+        few = "" if fit.collapsed is None else fit.collapsed.remark
+        return tuple(remark for remark in (region, sign, own, many, few) if remark)
 
     def _message(self, place: int) -> str:
         if place in self.messages:
