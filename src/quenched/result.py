@@ -13,6 +13,7 @@ from quenched.numbers import real_array, seed_number, whole_number
 from quenched.outcome import History, Optimum, Status
 from quenched.posterior import Derived, Posterior, derived, natural_moments, to_natural
 from quenched.problem import Problem
+from quenched.projected import Collapsed
 from quenched.targets import Hyper, Model
 from quenched.transforms import Foreign, Parameters, Space
 from quenched.trust import (
@@ -24,8 +25,10 @@ from quenched.trust import (
     Moved,
     Reweighted,
     answer,
+    clear_ones,
     departures,
     drift,
+    furthest,
     hopeless,
     moved,
     reweight,
@@ -107,6 +110,7 @@ class Fit(Weighed):
     optima: tuple[Optimum, ...] = field(default=(), repr=False)
     log_ratios: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)  # log p − log q at check draws
     remarks: tuple[str, ...] = field(default=(), repr=False)  # what a person should know besides
+    collapsed: Collapsed | None = field(default=None, repr=False)  # weighed instead, where all at once are too many
     origin: Origin | None = field(default=None, repr=False)  # None after loading; `attach` restores it
     _kept: dict[str, Any] = field(default_factory=dict, repr=False, init=False)  # what was worked out about it
 
@@ -165,8 +169,13 @@ class Fit(Weighed):
 
     @cached_property
     def weights(self) -> Weights:  # pyright: ignore
-        """Importance weights of the check draws, from the posterior to the target."""
-        return weigh_ratios(self.log_ratios)
+        """Importance weights of the check draws, from the posterior to the target; of a collapsed fit, its outer draws."""
+        return weigh_ratios(self.log_ratios if self.collapsed is None else self.collapsed.log_ratios)
+
+    @property
+    def n_weighed(self) -> int:
+        """Parameters that the weights are about."""
+        return self.posterior.dim if self.collapsed is None else self.collapsed.n_outer
 
     @cached_property
     def check_draws(self) -> np.ndarray:
@@ -177,6 +186,12 @@ class Fit(Weighed):
     @cached_property
     def departures(self) -> list[Departure]:
         """Parameters whose moments the weights of the check draws change clearly, the worst first."""
+        if self.collapsed is not None:
+            if hopeless(self.weights):
+                return []
+            # The noise is that of the outer draws alone.
+            _, shift, ratio, shift_error, ratio_error, among = self.collapsed
+            return clear_ones(self.space.coordinate_names(), shift, ratio, shift_error, ratio_error, among)
         if self._reweighted is None:
             return []
         return departures(self.space, self.mean, self.sd, self._reweighted, self.weights)
@@ -184,12 +199,19 @@ class Fit(Weighed):
     @property
     def moved(self) -> Moved:
         """The furthest that the weights of the check draws move any parameter."""
+        if self.collapsed is not None and not hopeless(self.weights):
+            return furthest(self.collapsed.shift, self.collapsed.ratio)
         return Moved(np.inf, np.inf) if self._reweighted is None else moved(self.mean, self.sd, self._reweighted)
 
     @cached_property
     def _reweighted(self) -> Reweighted | None:
         foreign = any(isinstance(leaf.transform, Foreign) for leaf in self.space.leaves)  # known to its model alone
-        if not len(self.log_ratios) or hopeless(self.weights) or (foreign and self.space.joint is None):
+        if (
+            self.collapsed is not None
+            or not len(self.log_ratios)
+            or hopeless(self.weights)
+            or (foreign and self.space.joint is None)
+        ):
             return None
         samples = self.posterior.transform(self.check_draws)
         return reweight(self.space, self.mean, self.sd, samples, self.weights.weights)
@@ -197,7 +219,12 @@ class Fit(Weighed):
     @cached_property
     def drift(self) -> Drift | None:
         """How far the fit is from the best Gaussian of its family; None for what is none, and without check draws."""
-        if len(self.log_ratios) < 2 or not self.posterior.member.affine or not np.isfinite(self.check_bound):
+        if (
+            self.collapsed is not None
+            or len(self.log_ratios) < 2
+            or not self.posterior.member.affine
+            or not np.isfinite(self.check_bound)
+        ):
             return None
         return drift(self.posterior, self.space.coordinate_names(), self.log_ratios, self.check_draws)
 

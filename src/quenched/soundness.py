@@ -78,6 +78,12 @@ def _one(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     _insist(right and all(_is_whole(entry[0]) and _is_whole(entry[4]) for entry in rounds), "its rounds are none")
     ratios = arrays["log_ratios"]
     _insist(ratios.ndim == 1 and ratios.dtype.kind == "f", "its log ratios are none")
+    if any(name.startswith("collapsed.") for name in arrays):
+        ratios, moves, n = (arrays[f"collapsed.{name}"] for name in ("log_ratios", "moves", "outer"))
+        right = (
+            ratios.ndim == 1 and ratios.dtype.kind == moves.dtype.kind == "f" and moves.ndim == 2 and len(moves) == 4
+        )
+        _insist(right and n.ndim == 0 and n.dtype.kind in "iu" and int(n) > 0, "its outer log ratios are none")
     _optima(text["optima"])
 
 

@@ -15,6 +15,7 @@ from quenched.families import Member, read_member, write_member
 from quenched.files import read_path, read_path_to_write, write_whole
 from quenched.outcome import History, Optimum, Round, Status
 from quenched.posterior import Posterior
+from quenched.projected import Collapsed
 from quenched.result import Fit
 from quenched.results import Fits
 from quenched.soundness import insist_leaves, insist_moments, insist_sound
@@ -89,6 +90,13 @@ def _read_natural(fit: Fit | Fits, text: Any, arrays: dict[str, np.ndarray]) -> 
 
 def _write_one(fit: Fit, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     arrays["log_ratios"] = fit.log_ratios
+    if fit.collapsed is not None:
+        ratios, *moves, n_outer = fit.collapsed
+        arrays |= {
+            "collapsed.log_ratios": ratios,
+            "collapsed.moves": np.stack(moves),
+            "collapsed.outer": np.array(n_outer),
+        }
     return {
         "posterior": _write_member(fit.posterior.member, arrays),
         "numbers": {name: getattr(fit, name) for name in _NUMBERS},
@@ -195,6 +203,8 @@ def _read_fit(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> Fit | Fits
     dim = (fit.member if isinstance(fit, Fits) else fit.posterior).dim
     if dim != space.dim:
         raise ValueError(f"the posterior has {dim} coordinates, the parameters have {space.dim}")
+    if isinstance(fit, Fit) and fit.collapsed is not None and fit.collapsed.shift.shape != (dim,):
+        raise ValueError(f"its outer log ratios move {fit.collapsed.shift.shape} coordinates of {dim}")
     _read_natural(fit, text["natural"], arrays)
     return fit
 
@@ -226,8 +236,17 @@ def _read_one(text: dict[str, Any], arrays: dict[str, np.ndarray], space: Space)
         settings=text["settings"],
         log_ratios=arrays["log_ratios"],
         remarks=tuple(map(harmless, text["remarks"])),
+        collapsed=_read_collapsed(arrays),
         **text["numbers"],
     )
+
+
+def _read_collapsed(arrays: dict[str, np.ndarray]) -> Collapsed | None:
+    if "collapsed.log_ratios" not in arrays:
+        return None
+    shift, ratio, shift_error, ratio_error = arrays["collapsed.moves"]
+    n_outer = int(arrays["collapsed.outer"])
+    return Collapsed(arrays["collapsed.log_ratios"], shift, ratio, shift_error, ratio_error, n_outer)
 
 
 def _read_ratios(arrays: dict[str, np.ndarray]) -> np.ndarray | None:

@@ -151,7 +151,11 @@ class Moved(NamedTuple):
 
 def moved(mean: Parameters, sd: Parameters, found: Reweighted) -> Moved:
     """By moments of the posterior, and what weights make of them."""
-    shift, ratio = _changes(mean, sd, found)
+    return furthest(*_changes(mean, sd, found))
+
+
+def furthest(shift: np.ndarray, ratio: np.ndarray) -> Moved:
+    """Of shifts of means, in sds, and ratios of sds."""
     return Moved(float(np.max(np.abs(shift), initial=0.0)), float(np.max(np.abs(ratio - 1.0), initial=0.0)))
 
 
@@ -173,13 +177,24 @@ def departures(space: Space, mean: Parameters, sd: Parameters, found: Reweighted
     if not weights.khat <= BAD:
         return []
     shift, ratio = _changes(mean, sd, found)
-    spread, mean_error, sd_error = _spread(sd), _flat(found.mean_error), _flat(found.sd_error)
-    sure = clearly(len(spread))
-    by_mean = (np.abs(shift) > _SHIFT) & (np.abs(shift) - _SHIFT > 0.5 * sure * mean_error / spread)
-    by_mean &= np.abs(shift) > sure * mean_error / spread
-    by_sd = (np.abs(ratio - 1.0) > _RATIO) & (np.abs(ratio - 1.0) > sure * sd_error / spread)
+    spread = _spread(sd)
+    return clear_ones(space.names(), shift, ratio, _flat(found.mean_error) / spread, _flat(found.sd_error) / spread)
+
+
+def clear_ones(
+    names: list[str],
+    shift: np.ndarray,
+    ratio: np.ndarray,
+    shift_error: np.ndarray,
+    ratio_error: np.ndarray,
+    among: int | None = None,
+) -> list[Departure]:
+    """The departures among shifts of means, in sds, and ratios of sds, the worst first; `among` so many noises."""
+    sure = clearly(len(names) if among is None else among)
+    by_mean = (np.abs(shift) > _SHIFT) & (np.abs(shift) - _SHIFT > 0.5 * sure * shift_error)
+    by_mean &= np.abs(shift) > sure * shift_error
+    by_sd = (np.abs(ratio - 1.0) > _RATIO) & (np.abs(ratio - 1.0) > sure * ratio_error)
     size = np.maximum(np.where(by_mean, np.abs(shift), 0.0), np.where(by_sd, np.abs(ratio - 1.0), 0.0))
-    names = space.names()
     return [
         Departure(names[i], float(shift[i]), float(ratio[i]), bool(by_mean[i]), bool(by_sd[i]))
         for i in np.argsort(-size)
@@ -289,7 +304,7 @@ def _nearly_fits(facts: Facts) -> bool:
 
 def _tails_are_slight(facts: Facts) -> bool:
     """What lies where no draw comes, and weights cannot see, is little where even the part that they see is little."""
-    return facts.weights.variation < _IN_TAILS * np.sqrt(facts.fit.posterior.dim)
+    return facts.weights.variation < _IN_TAILS * np.sqrt(facts.fit.n_weighed)
 
 
 RULES = (

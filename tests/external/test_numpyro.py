@@ -100,6 +100,18 @@ def test_every_support(tmp_path):
     np.testing.assert_array_equal(loaded.attach(model).sample(3)["dynamic"], fit.sample(3)["dynamic"])
 
 
+def _improper(y):
+    rate = numpyro.sample("rate", dist.ImproperUniform(dist.constraints.positive, (), (2,)))
+    numpyro.sample("y", dist.Gamma(3.0, rate).to_event(1), obs=y)
+
+
+def test_a_site_without_a_sampler():
+    """Nothing can be drawn from an improper prior; the posterior is known all the same: Gamma(4, y)."""
+    fit = qd.fit(qd.from_numpyro(_improper, np.array([2.0, 5.0])), family="warped", progress=False)
+    np.testing.assert_allclose(fit.mean["rate"], [2.0, 0.8], rtol=0.01)
+    assert fit.predict(4)["y"].shape == (4, 2)
+
+
 def test_discrete_sites_are_summed_out():
     random_ = np.random.default_rng(2)
     x = np.concatenate([random_.normal(-2.0, 1.0, 30), random_.normal(2.0, 1.0, 70)])

@@ -36,6 +36,10 @@ def test_a_fit_speaks_the_language_of_pymc(eight_schools, schools, tmp_path):
     assert model.dims["theta"] == ("school",)
     assert list(model.coords["school"]) == list("ABCDEFGH")
     np.testing.assert_array_equal(model.observed["effects"], effects)
+    with eight_schools:
+        theirs = pm.sample_posterior_predictive(fit.to_arviz(200), progressbar=False, random_seed=1)
+    assert theirs.posterior_predictive["effects"].dims == ("chain", "draw", "school")
+    assert theirs.posterior_predictive["effects"].shape == (1, 200, 8)
     loaded = qd.load(fit.save(tmp_path / "fit.npz")).attach(model)
     np.testing.assert_array_equal(loaded.sample(3)["theta"], fit.sample(3)["theta"])
 

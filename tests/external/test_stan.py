@@ -29,6 +29,8 @@ def test_a_fit_speaks_the_language_of_stan(schools_model, tmp_path):
     np.testing.assert_allclose(samples["theta"], samples["mu"][:, None] + samples["tau"][:, None] * samples["z"])
     np.testing.assert_array_equal(fit.predict(50)["log_lik"], samples["log_lik"])
     assert fit.model.log_likelihood(samples)["log_lik"].shape == (50, 8)
+    exported = fit.to_arviz(50)
+    assert exported.sample_stats["lp"].shape == (1, 50)
     # PyStan leaves constants out: this is said instead of a number.
     assert np.isnan(fit.evidence)
     assert np.isnan(fit.diagnose(progress=False).evidence)

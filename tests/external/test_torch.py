@@ -48,6 +48,23 @@ def test_what_cannot_be_batched_is_evaluated_in_turn():
     np.testing.assert_allclose(qd.fit(model, progress=False).bound, 1.5 * np.log(2 * np.pi), atol=1e-8)
 
 
+def test_what_is_frozen_in_a_module_stays():
+    module = Line()
+    module.line.bias.requires_grad_(False)
+    model = qd.from_torch(module, data={"x": np.eye(2), "y": np.ones(2)})
+    fit = qd.fit(model, progress=False)
+    assert list(fit.mean) == ["line.weight"]
+    # One row each: (x x' + 1) w = y - bias.
+    np.testing.assert_allclose(fit.mean["line.weight"], np.full((1, 2), (1.0 - float(module.line.bias)) / 2), atol=1e-6)
+
+
+def test_a_bare_function_is_told_its_reader():
+    with pytest.raises(ValueError, match=r"from_torch\(log_density, start\)"):
+        qd.fit(lambda w: -0.5 * (torch.as_tensor(w) ** 2).sum(), np.zeros(3))
+    with pytest.raises(ValueError, match=r"from_torch\(log_density, start\)"):
+        qd.fit(lambda w: -torch.sum(w), np.zeros(3))
+
+
 @pytest.mark.parametrize(
     ("given", "start", "says"),
     [

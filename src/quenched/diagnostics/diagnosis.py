@@ -110,11 +110,15 @@ class Diagnosis(Weighed):
     @cached_property
     def departures(self) -> list[Departure]:
         """Parameters whose moments the weights change clearly, the worst first."""
+        if self.fit.collapsed is not None:
+            return self.fit.departures
         return departures(self.fit.space, self.fit.mean, self.fit.sd, self.reweighted, self.weights)
 
     @property
     def moved(self) -> Moved:
         """The furthest that the weights move any parameter."""
+        if self.fit.collapsed is not None:
+            return self.fit.moved
         return moved(self.fit.mean, self.fit.sd, self.reweighted)
 
     @property
@@ -196,7 +200,7 @@ def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES
             sd_error=found.errors.sd,
             hyper_error=found.errors.hyper,
             bound_error=found.errors.bound,
-            weights=importance.weights,
+            weights=importance.weights if fit.collapsed is None else fit.weights,
             reweighted=reweight(fit.space, fit.mean, fit.sd, importance.samples, importance.weights.weights),
             skewness=skew.value,
             skewness_error=skew.error,

@@ -115,7 +115,7 @@ def _chain(values: dict[str, Any]) -> dict[str, np.ndarray]:
 
 def _statistics(fit: Fit, n: int, seed: int) -> dict[str, np.ndarray]:
     """The log density of the samples, and their importance weights; not of a simulator, which is dear."""
-    if fit.origin is None or fit.origin.problem.target.on_host:
+    if fit.origin is None or (fit.origin.problem.target.on_host and fit.model is None):
         return {}
     problem, hyper, _ = fit.origin
     z = generator(seed, Purpose.SAMPLES).standard_normal((n, fit.posterior.dim))  # those of `fit.sample`

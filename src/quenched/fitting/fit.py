@@ -169,7 +169,8 @@ def _fitted(model: Model, resumed: Fit | None, asked: "Asked", watch: Watcher) -
         fits = run.fit()
     else:
         fits = run.fit(_entries_of(resumed, run), final=resumed.status in (Status.CONVERGED, Status.GIVEN))
-    return replace(fits[0], remarks=run.remarks(fits[0]))
+    found = replace(fits[0], collapsed=run.collapsed(fits[0]))
+    return replace(found, remarks=run.remarks(found))
 
 
 def _warped(family: str | Family, dim: int) -> Family | None:

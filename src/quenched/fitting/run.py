@@ -24,9 +24,12 @@ from quenched.fitting.standing import SUSPECT, Standing
 from quenched.fitting.terms import TermsAlone, many_numbers
 from quenched.outcome import Code
 from quenched.problem import Batch
+from quenched.projected import Collapsed, collapse
 from quenched.result import Fit
 from quenched.results import Fits
 from quenched.targets import Hyper
+
+_TELLING = 0.8  # of the samples, below which weights of very many parameters tell little
 
 
 class Run:
@@ -116,6 +119,20 @@ class Run:
         standing.notes.update({int(place): note for place in index if note})
         return self.fits()
 
+    def collapsed(self, fit: Fit) -> Collapsed | None:
+        """Of a sum of terms with more parameters than weights can tell apart, what is left when groups are integrated over."""
+        affine = isinstance(self.alone, TermsAlone) and fit.posterior.member.affine
+        if not (affine and fit.converged) or self.driver.stopped:
+            return None
+        if fit.weights.share > _TELLING or not np.isfinite(fit.log_ratios).all():
+            return None
+        self.watch.say("what is left when groups are integrated over")
+        hyper = rows(self.standing.reached.hyper, 0)
+        try:
+            return collapse(self.batch.problem, fit.posterior.member, hyper, fit.settings["seed"])
+        except KeyboardInterrupt:
+            return None  # what was reached counts for more
+
     def remarks(self, fit: Fit) -> tuple[str, ...]:
         """What a person should know of a single fit besides its status: where the log density is not finite, odd signs."""
         if not np.isfinite(fit.bound) or self.driver.stopped:
@@ -132,9 +149,10 @@ class Run:
         sign = sign_remark(problem.space, self.points[0], fit.posterior.mean, np.sqrt(fit.posterior.variance()))
         own = "" if problem.model is None else problem.model.remark
         many = many_numbers(problem, self.settings.draws) if isinstance(self.alone, TermsAlone) else ""
+        few = "" if fit.collapsed is None else fit.collapsed.remark
         rounding, starts = rounding_remark(problem, fit), starts_remark(fit, self.settings.starts)
         jump = "" if region or rounding else jump_remark(fit, float(self.standing.reached.shortfall[0]))
-        return tuple(remark for remark in (rounding, region, jump, sign, starts, own, many) if remark)
+        return tuple(remark for remark in (rounding, region, jump, sign, starts, own, many, few) if remark)
 
     def fits(self) -> Fits:
         """All of them, as they stand."""

@@ -100,12 +100,14 @@ class _Call:
         return bound.args, bound.kwargs
 
     def sites(self) -> Mapping[str, Any]:
-        """All that the model does when it is run."""
-        from numpyro.handlers import seed, trace
+        """All that the model does when it is run; latent sites are not drawn, since some have no sampler."""
+        from numpyro.handlers import seed, substitute, trace
+        from numpyro.infer import init_to_feasible
 
         args, kwargs = self.arguments
         with in_double():
-            return trace(seed(self.model, jax_key(0, Purpose.STARTS))).get_trace(*args, **kwargs)
+            run = substitute(seed(self.model, jax_key(0, Purpose.STARTS)), substitute_fn=init_to_feasible())
+            return trace(run).get_trace(*args, **kwargs)
 
 
 def _info(call: _Call) -> Any:
@@ -116,9 +118,10 @@ def _info(call: _Call) -> Any:
     args, kwargs = call.arguments
     options: dict[str, Any] = {"dynamic_args": True, "model_args": args, "model_kwargs": kwargs}
     error: Exception | None = None
+    keys = jax_key(0, Purpose.STARTS)[None]  # several at once are one program; for one NumPyro compiles each operation
     for strategy in (init_to_feasible, init_to_median, init_to_uniform):
         try:
-            return initialize_model(jax_key(0, Purpose.STARTS), call.model, init_strategy=strategy, **options)
+            return initialize_model(keys, call.model, init_strategy=strategy, **options)
         except RuntimeError as failed:  # the log density is not finite there
             error = failed
     raise ValueError(f"model: NumPyro finds no point at which its log density is finite ({error}).") from error
@@ -129,11 +132,11 @@ def _read(call: _Call) -> Model:
     _refuse_what_cannot_be_fitted(sites)
     info = _info(call)
     call = replace(call, info=info)
-    start = {name: np.asarray(value) for name, value in info.param_info.z.items()}
+    start = {name: np.asarray(value[0]) for name, value in info.param_info.z.items()}
     if not start:
         raise ValueError("model: it has no latent site, so there is nothing to infer.")
     to_natural = _to_natural(call, tuple(start))
-    natural = {name: np.asarray(value) for name, value in to_natural(start).items()}
+    natural = {name: np.asarray(value) for name, value in jax.jit(to_natural)(start).items()}
     as_data = bool(call.arrays) and _can_be_traced(call, start)
     target = Target(
         _with_data(call) if as_data else _without_data(call),

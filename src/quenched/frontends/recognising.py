@@ -49,7 +49,7 @@ def transforms_of(
         The parameters on the real line, for their names and shapes.
     """
     with in_double():
-        known = _recognised(to_natural if on_host else jax.vmap(to_natural), start)
+        known = _recognised(to_natural if on_host else jax.jit(jax.vmap(to_natural)), start)
     return known if len(known) == len(start) else JointTransform(to_natural, to_real, known, on_host)
 
 

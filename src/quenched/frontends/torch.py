@@ -27,7 +27,8 @@ def from_torch(log_density: Any, start: Any = None, *, data: Any = None, transfo
         `torch.nn.Module` that returns it when it is called with nothing, or with the data. A module is copied, put into
         double precision and into evaluation mode.
     start
-        Tensor, array or pytree of them, in natural units; of a module, its own parameters unless others are given.
+        Tensor, array or pytree of them, in natural units; of a module, its own parameters that require a gradient, unless
+        others are given.
     data
         Pytree of tensors or arrays.
     transforms
@@ -52,7 +53,7 @@ def from_torch(log_density: Any, start: Any = None, *, data: Any = None, transfo
     name = getattr(log_density, "__name__", type(log_density).__name__)
     if isinstance(log_density, torch.nn.Module):
         module = copy.deepcopy(log_density).double().eval()
-        start = dict(module.named_parameters()) if start is None else start
+        start = {name: own for name, own in module.named_parameters() if own.requires_grad} if start is None else start
         log_density = lambda parameters, *rest: torch.func.functional_call(module, parameters, rest)
     given_function("log_density", log_density, "a function of tensors, or a torch.nn.Module")
     if start is None:

@@ -71,6 +71,7 @@ _ASSIGNED = (
     "a NumPy array cannot hold numbers that JAX traces; make it with jax.numpy, by jnp.array([...]), jnp.stack([...]) or "
     "array.at[index].set(value)."
 )
+_TORCH = "PyTorch cannot work with numbers that JAX traces; fit quenched.from_torch(log_density, start) instead."
 _TRACERS = tuple(kind for rule in _RULES for kind in rule.kinds)
 
 
@@ -92,6 +93,8 @@ def explained(error: Exception, name: str, *given: Any) -> Exception | None:
     says = _of_tracers(error)
     if says is not None:
         return UntraceableError(f"{name}: {_place(where)}{says}")
+    if isinstance(error, (AttributeError, TypeError)) and "Tracer" in str(error) and _uses_torch(where):
+        return UntraceableError(f"{name}: {_place(where)}{_TORCH}")
     if isinstance(error, KeyError) and error.args and where is not None:
         return _of_a_key(error.args[0], name, where, given)
     return None
@@ -114,6 +117,16 @@ def _of_tracers(error: Exception) -> str | None:
     if isinstance(error, (TypeError, ValueError)) and isinstance(error.__cause__, _TRACERS):
         return _ASSIGNED  # NumPy's own words, because of JAX's
     return None
+
+
+def _uses_torch(where: TracebackType | None) -> bool:
+    if where is None:
+        return False
+    own = where.tb_frame.f_globals
+    used = [own[name] for name in where.tb_frame.f_code.co_names if name in own]
+    return any(
+        str(getattr(value, "__module__", None) or getattr(value, "__name__", "")).startswith("torch") for value in used
+    )
 
 
 def _of_a_key(key: object, name: str, where: TracebackType, given: tuple) -> MissingKeyError | None:
