@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from quenched.diagnostics.curvature import Curvature, missed_spread, whitened
-from quenched.diagnostics.draw_error import DrawError, answer_of, draw_error
+from quenched.diagnostics.draw_error import DrawError, answer_of, draw_error, with_distance
 from quenched.diagnostics.importance import weigh
 from quenched.diagnostics.linear_response import LinearResponse
 from quenched.diagnostics.mirrors import Mirror, mirrors
@@ -236,6 +236,8 @@ def _of_draws(fit: Fit, replicates: int, watch: Watcher, progress: bool) -> _Fou
     watch.say(f"what {replicates} other sets of draws would have found")
     own = answer_of(problem, member, hyper, fit.bound)
     errors, n = draw_error(problem, coordinates, hyper, draws, own, replicates, fit.settings["seed"])
+    if optimisation.top is not None:
+        errors = with_distance(errors, own, answer_of(problem, optimisation.top, hyper, fit.bound))
     held = Curvature(objective, coordinates, hyper, follow_hyper=False)
     response = LinearResponse(held, fit.space, progress=progress)
     return _Found(optimisation, errors, missed_spread(coordinates), response, n + objective.n_evaluations)

@@ -87,6 +87,15 @@ def draw_error(
     return DrawError(errors.mean, errors.sd, errors.hyper, float(errors.bound)), n_evaluations
 
 
+def with_distance(errors: DrawError, own: Answer, top: Answer) -> DrawError:
+    """Errors that hold for an ascent that stopped short of its top: the way that is left counts, too."""
+    both = lambda error, here, there: np.hypot(error, np.abs(there - here))
+    mean, sd = (
+        jax.tree.map(both, *parts) for parts in ((errors.mean, own.mean, top.mean), (errors.sd, own.sd, top.sd))
+    )
+    return errors._replace(mean=mean, sd=sd)
+
+
 def _ascent(problem: Problem, coordinates: Coordinates, hyper: Hyper, draws: Draws) -> tuple[Ascent, int]:
     objective = Objective(problem, draws)
     slope, totals = objective.slope(coordinates, np.zeros(coordinates.size), hyper, profile=True)
