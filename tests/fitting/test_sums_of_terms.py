@@ -237,3 +237,14 @@ def test_what_a_sparse_fit_cannot_do_is_said(options, words):
         qd.fit(pairs(np.arange(200), np.arange(PEOPLE), 1), start, family="sparse", progress=False, **options)
     with pytest.raises(ValueError, match="give a sum of terms"):
         qd.fit(lambda w: -0.5 * w @ w, np.zeros(3), family="sparse", progress=False)
+
+
+def test_a_design_with_as_many_weights_as_rows_begins_with_more_draws():
+    """There the errors of a row have few others to average out with."""
+    design, labels = np.random.default_rng(4).standard_normal((10, 3)), np.eye(3)[np.arange(10) % 3]
+    rows = qd.each(lambda seen, row: row @ seen["w"] - jax.nn.logsumexp(seen["w"]), labels, sees={"w": qd.dot(design)})
+    prior = qd.each(lambda seen: jnp.sum(norm.logpdf(seen["w"])), sees={"w": qd.each_entry})
+    fit = qd.fit(qd.sum_of(rows, prior), {"w": np.zeros((3, 3))}, progress=False)
+    assert fit.converged
+    assert fit.n_draws >= 256
+    assert abs(fit.gap) < 0.05

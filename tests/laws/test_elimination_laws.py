@@ -57,6 +57,7 @@ def test_elimination_is_dense_algebra(name):
     np.testing.assert_allclose(found.inverse[pattern.entry_places], inverse[i, j], atol=1e-12)
     vectors = random.standard_normal((dim, 3))
     np.testing.assert_allclose(found.solve(vectors), inverse @ vectors, atol=1e-12)
+    np.testing.assert_allclose(pattern.multiply(values, vectors), matrix @ vectors, atol=1e-11)
     spread = found.spread(np.eye(dim))
     np.testing.assert_allclose(spread @ spread.T, inverse, atol=1e-12)
     np.testing.assert_allclose(found.unspread(found.spread(vectors)), vectors, atol=1e-10)

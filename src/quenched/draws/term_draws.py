@@ -13,7 +13,7 @@ from quenched.draws.draws import make
 from quenched.draws.streams import Purpose, stream
 from quenched.numbers import seed_number, whole_number
 
-_NODES = (16, 32)  # the fewest and the most for one number
+_NODES = (16, 32)  # the fewest and the most for one number, which takes half as many as there are draws of several
 _MORE_NODES = 5  # that the other set has: quadrature knows no seed
 _PER_NUMBER = 4  # draws for each number that a term sees, at least
 _SCRAMBLED = 64  # numbers; terms that see more share one set of draws
@@ -60,7 +60,7 @@ class TermDraws:
     def points(self, size: int, term: int) -> Points:
         """Those of a term that sees so many numbers."""
         if size == 1:
-            return _hermite(int(np.clip(self.n, *_NODES)) + _MORE_NODES * self.other)
+            return _hermite(int(np.clip(self.n // 2, *_NODES)) + _MORE_NODES * self.other)
         n = self.draws_for(size)
         sets = _SCRAMBLES if size <= _SCRAMBLED else 1
         seeds = [stream(self.seed, Purpose.TERMS, term * _SCRAMBLES + place) for place in range(sets)]
