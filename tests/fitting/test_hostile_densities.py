@@ -144,3 +144,10 @@ def test_a_function_that_draws_at_random_is_named():
 def test_a_derivative_that_is_stopped_in_jax_is_named_too():
     found = qd.fit(lambda w: -0.5 * jnp.sum(w**2) + jnp.round(w[0]), np.zeros(2), progress=False)
     assert "contradict each other" in found.verdict
+
+
+def test_a_mean_that_no_draw_can_tell_is_named():
+    """Log-normal with an sd of 5 in its logarithm: the mean is 3e5 times the median."""
+    log_normal = lambda x: -0.5 * (jnp.log(x) / 5.0) ** 2 - jnp.log(x)
+    found = qd.fit(log_normal, 1.0, transforms=qd.positive, progress=False)
+    assert "The median is 1." in found.verdict

@@ -22,7 +22,7 @@ from quenched.fitting.newton import Mode, Search
 from quenched.fitting.optima import around, distinct
 from quenched.fitting.progress import Watcher
 from quenched.fitting.promises import examine
-from quenched.fitting.remarks import jump_remark, rounding_remark, starts_remark
+from quenched.fitting.remarks import jump_remark, rounding_remark, starts_remark, tail_remark
 from quenched.fitting.rows import put, repeated, rows
 from quenched.fitting.settings import Settings
 from quenched.fitting.start import Starter, Starts
@@ -478,7 +478,8 @@ class Run:
         many = many_numbers(problem, self.settings.draws) if isinstance(self.alone, TermsAlone) else ""
         rounding, starts = rounding_remark(problem, fit), starts_remark(fit, self.settings.starts)
         jump = "" if region or rounding else jump_remark(fit, float(self.reached.shortfall[0]))
-        return tuple(remark for remark in (rounding, region, jump, sign, starts, own, many) if remark)
+        tail = tail_remark(problem, fit)
+        return tuple(remark for remark in (rounding, region, jump, tail, sign, starts, own, many) if remark)
 
     def _message(self, place: int) -> str:
         if place in self.messages:
