@@ -1,11 +1,11 @@
 """Log densities that nobody should have to fit, by every family and every way to fit."""
 
-import hostile_densities
 import numpy as np
 import pytest
-from hostile_densities import DENSITIES, NAMES, complaint, log_density, options, start
 
+import hostile_densities
 import quenched as qd
+from hostile_densities import DENSITIES, NAMES, complaint, log_density, options, start
 from quenched.trust import Trust
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of arithmetic with such numbers
@@ -34,7 +34,7 @@ def test_many_fits_end_as_single_ones_do():
     """Side by side in one program: none spoils another. Branches that are not taken have gradients too, and these are finite."""
     which = np.array([NAMES.index(name) for name in FINITE], np.int32)
     starts = np.stack([start(name) for name in FINITE])
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="fits failed"):
         fits = qd.fit_many(log_density, starts, which, own_starts=True, progress=False)
     for name, found in zip(FINITE, fits, strict=True):
         if DENSITIES[name].ending == "failed":
