@@ -9,6 +9,7 @@ from typing import Any
 
 from quenched.fitting import told, with_hints
 from quenched.nesting import Asked, fit_nested
+from quenched.numbers import yes_or_no
 from quenched.result import Fit
 from quenched.targets import Model, Target
 
@@ -50,4 +51,5 @@ def nested_laplace(
         at_mode=True,
         called="nested Laplace",
     )
+    throw = yes_or_no("throw", throw)
     return told(fit_nested(log_density, start, outer, asked), throw)

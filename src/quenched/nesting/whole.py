@@ -15,6 +15,7 @@ from quenched.fitting import assess, fit, ready, told, with_hints
 from quenched.nesting.choosing import outer_leaves
 from quenched.nesting.outer import Outer, make_outer
 from quenched.nesting.split import Split, split
+from quenched.numbers import yes_or_no
 from quenched.outcome import History, Status
 from quenched.result import Fit
 from quenched.targets import EntropyForm, Model, Target, check_terms, read_model
@@ -93,6 +94,7 @@ def nested(
     True
     """
     asked = Asked(data, family, transforms, draws, seed, max_draws, tolerance, check, max_seconds, progress)
+    throw = yes_or_no("throw", throw)
     return told(fit_nested(log_density, start, outer, asked), throw)
 
 
