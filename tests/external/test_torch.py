@@ -78,3 +78,23 @@ def test_a_bare_function_is_told_its_reader():
 def test_misuse(given, start, says):
     with pytest.raises(ValueError, match=says):
         qd.from_torch(given, start)
+
+
+def test_a_density_that_draws_at_random_and_a_wrong_derivative_are_named():
+    class Halved(torch.autograd.Function):
+        """A square whose derivative was written by hand, and wrongly."""
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * ctx.saved_tensors[0]
+
+    start = torch.zeros(3, dtype=torch.float64)
+    with pytest.raises(ValueError, match="at the same parameters"):
+        qd.fit(qd.from_torch(lambda w: -((w - torch.randn(3, dtype=torch.float64)) ** 2).sum(), start), progress=False)
+    with pytest.raises(ValueError, match=r"0\.5 times"):
+        qd.fit(qd.from_torch(lambda w: -Halved.apply(w - 1.0).sum(), start), progress=False)

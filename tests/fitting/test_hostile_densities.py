@@ -156,3 +156,10 @@ def test_a_wrong_gradient_of_a_later_problem_is_its_own():
     assert "not that of its value" in fits.message[1]
     with pytest.raises(ValueError, match="not that of its value"):
         qd.fit_many(qd.from_value_and_grad(function), np.zeros(1), data[1:], draws=4, progress=False)
+
+
+def test_a_mean_that_no_draw_can_tell_is_named():
+    """Log-normal with an sd of 5 in its logarithm: the mean is 3e5 times the median."""
+    log_normal = lambda x: -0.5 * (jnp.log(x) / 5.0) ** 2 - jnp.log(x)
+    found = qd.fit(log_normal, 1.0, transforms=qd.positive, progress=False)
+    assert "The median is 1." in found.verdict

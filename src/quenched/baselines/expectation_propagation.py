@@ -15,6 +15,7 @@ from quenched.baselines.sites import Gaussians, Sites, first_sites, read_sites, 
 from quenched.families import Pattern, SparseGaussian, factor
 from quenched.fitting import assess, ready, told, with_hints
 from quenched.nesting import Split
+from quenched.numbers import yes_or_no
 from quenched.outcome import Status
 from quenched.result import Fit
 from quenched.targets import Model, Target, check_terms, local_terms, read_model
@@ -73,6 +74,7 @@ def expectation_propagation(
         raise ValueError(
             "target: expectation propagation needs known terms; write it as quenched.sum_of(quenched.each(...))."
         )
+    throw, correct = yes_or_no("throw", throw), yes_or_no("correct", correct)
     with ready(model, False, None):
         space, point = describe_space(model.start, model.transforms)
         check_terms(model.target.terms, model.target.data, space, model.data, None)

@@ -78,7 +78,7 @@ def nested_laplace(
         raise ValueError(
             f'design={shown(design)}: use "grid", "composite", "draws", or leave it to the number of outer parameters.'
         )
-    correct = yes_or_no("correct", correct)
+    correct, throw = yes_or_no("correct", correct), yes_or_no("throw", throw)
     asked = Asked(
         data=data,
         family=family,

@@ -5,10 +5,12 @@ import numpy as np
 from quenched.fitting.optima import WIDTH
 from quenched.problem import Problem
 from quenched.result import Fit
+from quenched.transforms import positive
 from quenched.trust import lost_to_rounding
 
 _HIDDEN = 0.01  # nats lost to rounding that are worth a word
 _COARSE = 0.05  # of an sd: steps in which a parameter is known
+_WIDE = 2.0  # sd of a logarithm: mean and sd of a log-normal are ruled by what lies beyond two and four sds
 _CONTRADICTION = 0.1  # of an sd: a move that values ask for, clearly, and gradients do not
 _OUTVOTED = 0.01  # of the nats that such a move is worth: what gradients promise at the most
 
@@ -34,6 +36,21 @@ def rounding_remark(problem: Problem, fit: Fit) -> str:
             "deviation apart: let the parameter be its difference from there."
         )
     return " ".join(said)
+
+
+def tail_remark(problem: Problem, fit: Fit) -> str:
+    """Name positive parameters whose logarithm is so uncertain that their mean and sd are those of a tail that no draw reaches."""
+    logarithms = np.repeat([leaf.transform == positive for leaf in problem.space.leaves], problem.space.sizes)
+    sd = np.sqrt(fit.posterior.variance())
+    wide = np.flatnonzero(logarithms & (sd > _WIDE))
+    if not wide.size:
+        return ""
+    name, first = problem.space.coordinate_names()[int(wide[0])], wide[0]
+    more = f" and {wide.size - 1} more parameters" if wide.size > 1 else ""
+    return (
+        f"The logarithm of {name}{more} has an sd of {sd[first]:.2g}: mean and sd in natural units are those of a tail that no draw "
+        f"reaches, and say little. The median is {np.exp(fit.posterior.mean[first]):.3g}."
+    )
 
 
 def jump_remark(fit: Fit, shortfall: float) -> str:

@@ -16,7 +16,7 @@ from quenched.fitting.monitor import CheckDraws
 from quenched.fitting.newton import Mode, Search
 from quenched.fitting.progress import Watcher
 from quenched.fitting.promises import examine
-from quenched.fitting.remarks import jump_remark, rounding_remark, starts_remark
+from quenched.fitting.remarks import jump_remark, rounding_remark, starts_remark, tail_remark
 from quenched.fitting.rounds import Rounds
 from quenched.fitting.rows import repeated, rows
 from quenched.fitting.settings import Settings
@@ -152,7 +152,8 @@ class Run:
         few = "" if fit.collapsed is None else fit.collapsed.remark
         rounding, starts = rounding_remark(problem, fit), starts_remark(fit, self.settings.starts)
         jump = "" if region or rounding else jump_remark(fit, float(self.standing.reached.shortfall[0]))
-        return tuple(remark for remark in (rounding, region, jump, sign, starts, own, many, few) if remark)
+        said = (rounding, region, jump, tail_remark(problem, fit), sign, starts, own, many, few)
+        return tuple(remark for remark in said if remark)
 
     def fits(self) -> Fits:
         """All of them, as they stand."""

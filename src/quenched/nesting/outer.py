@@ -18,6 +18,7 @@ from quenched.nesting.by_terms import read_terms
 from quenched.nesting.guess import Guess, constant, learned
 from quenched.nesting.newton import Conditionals, Inner, Solved, solve
 from quenched.nesting.split import Split
+from quenched.numbers import native
 from quenched.precision import in_double
 from quenched.targets import Target, fingerprint
 
@@ -122,7 +123,8 @@ def make_outer(
     else:
         n = max(64, _DRAWS * dim)
         inner = ByDraws(Dense(dim), target, split)
-        arrays = DrawArrays(make("matched", n, dim, stream(seed, Purpose.DRAWS, 1)).points, target.handed(data))
+        handed = jax.tree.map(native, target.handed(data))
+        arrays = DrawArrays(make("matched", n, dim, stream(seed, Purpose.DRAWS, 1)).points, handed)
         seen = (fingerprint(target.function),)
     inner: Any = AtMode(inner.algebra, inner) if at_mode else inner
     known = None if any(one is None for one in seen) else (seen, split, _structure(inner))

@@ -16,6 +16,7 @@ from quenched.nesting.choosing import outer_leaves
 from quenched.nesting.newton import Conditionals
 from quenched.nesting.outer import Outer, make_outer
 from quenched.nesting.split import Split, split
+from quenched.numbers import yes_or_no
 from quenched.outcome import History, Status
 from quenched.posterior import Posterior
 from quenched.precision import in_double
@@ -98,6 +99,7 @@ def nested(
     True
     """
     asked = Asked(data, family, transforms, draws, seed, max_draws, tolerance, check, max_seconds, progress)
+    throw = yes_or_no("throw", throw)
     return told(fit_nested(log_density, start, outer, asked), throw)
 
 
