@@ -60,7 +60,8 @@ def in_units(posed: Posed, guide: Fit, chains: int, draws: int) -> Chains:
     scales = [names.index(f"log_sd[{posed.spreads[leaf[k]]}]") for k in places]
 
     def stretched(vector: Array) -> Array:
-        return vector.at[np.array(places)].multiply(jnp.exp(vector[np.array(scales)]))
+        scale = jnp.exp(vector[np.array(scales)])
+        return vector.at[np.array(places)].multiply(scale, unique_indices=True)
 
     def unstretched(vector: Array) -> Array:
         return log_density(stretched(vector)) + jnp.sum(vector[np.array(scales)])
