@@ -113,3 +113,99 @@ def test_seeds_as_published():
     np.testing.assert_allclose(fit.sd["beta"], [0.173, 0.221, 0.212], rtol=0.05)
     sds = np.exp(fit.sample(20_000)["log_sd"])
     assert (sds.mean(), sds.std()) == pytest.approx((0.315, 0.125), abs=0.01)
+
+
+def of_return(seen, y):
+    log_variance = seen["state"] + seen["level"]
+    return -0.5 * (jnp.log(2.0 * jnp.pi) + log_variance + y**2 * jnp.exp(-log_variance))
+
+
+def of_step(seen):
+    before, now = seen["state"]
+    return normal(now, jnp.tanh(seen["turn"]) * before, jnp.exp(seen["log_noise"]))
+
+
+def of_first(seen):
+    return normal(seen["state"], 0.0, jnp.exp(seen["log_noise"]) / jnp.sqrt(1.0 - jnp.tanh(seen["turn"]) ** 2))
+
+
+def of_volatility(seen):
+    """(1 + persistence) / 2 has Beta(20, 1.5), the noise a half-normal of scale 1."""
+    persistence = jnp.tanh(seen["turn"])
+    share = 0.5 * (1.0 + persistence)
+    beta = 19.0 * jnp.log(share) + 0.5 * jnp.log1p(-share) + jnp.log1p(-(persistence**2))
+    return beta + normal(jnp.exp(seen["log_noise"]), 0.0, 1.0) + seen["log_noise"]
+
+
+def test_stochastic_volatility_has_the_sds_of_nuts():
+    """500 states. NUTS (NumPyro, non-centred, 4 x 2,000): persistence, noise and level 0.9438, 0.2320, -1.158, sds below."""
+    random, n = np.random.default_rng(20240815), 500
+    state = np.zeros(n)
+    state[0] = random.normal() * 0.25 / np.sqrt(1.0 - 0.95**2)
+    for t in range(1, n):
+        state[t] = 0.95 * state[t - 1] + 0.25 * random.normal()
+    returns = np.exp((state - 1.0) / 2.0) * random.normal(size=n)
+    both = {"turn": qd.whole, "log_noise": qd.whole}
+    target = qd.sum_of(
+        qd.each(of_return, returns, sees={"state": np.arange(n), "level": qd.whole}),
+        qd.each(of_step, sees={"state": np.stack([np.arange(n - 1), np.arange(1, n)], axis=1), **both}),
+        qd.each(of_first, sees={"state": np.array([0]), **both}),
+        qd.each(of_volatility, sees=both),
+        qd.each(lambda seen: normal(seen["level"], 0.0, 3.0), sees={"level": qd.whole}),
+    )
+    start = {"state": np.zeros(n), "level": 0.0, "turn": 1.5, "log_noise": -1.5}
+    samples = qd.nested(target, start, ["turn", "log_noise"], progress=False).sample(20_000)
+    found = np.stack([np.tanh(samples["turn"]), np.exp(samples["log_noise"]), samples["level"]])
+    sds = np.array([0.02984, 0.06366, 0.2387])
+    np.testing.assert_allclose(found.std(axis=1), sds, rtol=0.1)
+    np.testing.assert_allclose((found.mean(axis=1) - [0.9438, 0.2320, -1.158]) / sds, 0.0, atol=0.1)
+
+
+def of_response(seen, row):
+    return normal(row["y"], seen["mean"] + seen["level"] + seen["slope"] * row["x"], jnp.exp(seen["log_noise"]))
+
+
+def of_spreads(seen):
+    return jnp.sum(normal(jnp.exp(seen["log_sd"]), 0.0, 1.0) + seen["log_sd"])
+
+
+def test_varying_slopes_have_the_sds_of_nuts():
+    """30 groups of 6. NUTS (NumPyro, non-centred, 4 x 2,000): sds of levels and slopes 0.308 and 0.378, noise 1.071."""
+    random = np.random.default_rng(1002)
+    group = np.repeat(np.arange(30), 6)
+    x, levels, slopes = random.normal(size=180), random.normal(size=30) * 0.5, random.normal(size=30) * 0.3
+    y = 1.0 + levels[group] + (0.5 + slopes[group]) * x + random.normal(size=180)
+    design = np.stack([np.ones(180), x], axis=1)
+    target = qd.sum_of(
+        qd.each(
+            of_response,
+            {"y": y, "x": x},
+            sees={"mean": qd.dot(design), "level": group, "slope": group, "log_noise": qd.whole},
+        ),
+        qd.each(
+            lambda seen: normal(seen["level"], 0.0, jnp.exp(seen["log_sd"][0])),
+            sees={"level": qd.each_entry, "log_sd": qd.whole},
+        ),
+        qd.each(
+            lambda seen: normal(seen["slope"], 0.0, jnp.exp(seen["log_sd"][1])),
+            sees={"slope": qd.each_entry, "log_sd": qd.whole},
+        ),
+        qd.each(lambda seen: normal(seen["mean"], 0.0, 5.0), sees={"mean": qd.each_entry}),
+        qd.each(of_spreads, sees={"log_sd": qd.whole}),
+        qd.each(
+            lambda seen: normal(jnp.exp(seen["log_noise"]), 0.0, 2.0) + seen["log_noise"], sees={"log_noise": qd.whole}
+        ),
+    )
+    start = {
+        "level": np.zeros(30),
+        "slope": np.zeros(30),
+        "mean": np.zeros(2),
+        "log_noise": 0.0,
+        "log_sd": np.full(2, -0.7),
+    }
+    samples = qd.nested(target, start, ["log_sd", "log_noise"], progress=False).sample(20_000)
+    found = np.exp(np.column_stack([samples["log_sd"], samples["log_noise"]]))
+    sds = np.array([0.1433, 0.1717, 0.0685])
+    np.testing.assert_allclose(found.std(axis=0), sds, rtol=0.1)
+    np.testing.assert_allclose((found.mean(axis=0) - [0.3083, 0.3778, 1.0709]) / sds, 0.0, atol=0.15)
+    np.testing.assert_allclose(samples["mean"].std(axis=0), [0.1046, 0.1268], rtol=0.1)

@@ -1,8 +1,8 @@
 """Nested posteriors: a few outer coordinates with a family of their own, and for each of their values a Gaussian of the others.
 
 θ = T(z_θ), u = m(z_θ) + D(z_θ) c(z_θ) + L(z_θ)⁻ᵀ D(z_θ) z_u: the means m and c (of each coordinate one is zero: what shrinks with its own
-spread is followed in units of it), the unit lower triangle L, which has no more entries than the precision
-L D⁻² Lᵀ has, and the logarithms of the diagonal D are polynomials of the outer draws. So the marginals of u are mixtures, with the
+spread is followed in units of it), the unit lower triangle L (in units of D as well), which has no more entries than the precision
+L D⁻² Lᵀ has, and the logarithms of the diagonal D are smooth functions of θ. So the marginals of u are mixtures, with the
 skewness and the tails that θ gives them.
 """
 
@@ -24,6 +24,10 @@ from quenched.frozen import static
 
 _AT_A_TIME = 64  # draws whose factors are held together
 _RIDGE = 1e-9
+_FAR = 1e12  # limits of what was not fitted to nodes
+_NEAR = 2.5  # standard deviations, within which polynomials are followed
+_KNOTS, _BEND = (-2.0, -1.0, 0.0, 1.0), 0.5  # where lines bend, and over which length
+_MARGIN = 0.1  # of the range at the nodes, by which it may be left
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,17 @@ class Layout:
         """Below the diagonal of the factor."""
         return self.band * (self.width + self.border) + packed_size(self.border)
 
+    @cached_property
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """Row and column, in the order, of every entry; beyond the end of the band both are that of the column."""
+        column, step = np.meshgrid(np.arange(self.band), np.arange(1, self.width + 1), indexing="ij")
+        row = np.where(column + step < self.band, column + step, column)
+        inside, border = np.meshgrid(np.arange(self.band), self.band + np.arange(self.border), indexing="ij")
+        places = pack(np.tril(np.arange(self.border**2).reshape(self.border, self.border), -1))
+        i, j = np.divmod(places.astype(int), max(self.border, 1))
+        rows = np.concatenate([row.ravel(), border.ravel(), self.band + i])
+        return rows.astype(int), np.concatenate([column.ravel(), inside.ravel(), self.band + j]).astype(int)
+
     def cut(self, entries: Array) -> tuple[Array, Array, Array]:
         """Entries (draws, ...) as those along the band, in the border, and of the unit triangle of the border itself."""
         first, second = self.band * self.width, self.band * (self.width + self.border)
@@ -70,22 +85,24 @@ class NestedGaussian(Member):
     """A posterior of outer coordinates, and the Gaussian of the inner ones given them.
 
     `mean` and `spreads` (the factor of the covariance, packed, with its diagonal) are those of the mixture, which has no
-    closed form; the coefficients have the monomials of the outer draws along their first axis. Draws that are further out
-    than `reach` standard deviations have the Gaussian of those at that distance.
+    closed form; the coefficients have the features of the outer coordinates along their first axis.
     """
 
     outer: Member
+    centre: Array = shape()  # of the outer coordinates, as features see them
+    unit: Array = shape()
     mean: Array = location()
     log_diagonal: Array = spread()
     lower: Array = correlation()
-    centres: Array = shape()  # (monomials, inner)
+    centres: Array = shape()  # (features, inner)
     lifts: Array = shape()  # the same, in units of the spread
-    log_scales: Array = shape()  # (monomials, inner), in the order of elimination
-    tilts: Array = shape()  # (monomials, entries of the factor)
+    log_scales: Array = shape()  # (features, inner), in the order of elimination
+    tilts: Array = shape()  # (features, entries of the factor), in units of the spreads
+    lowest: Array = shape()  # of all of these, one after the other: what was seen at the nodes, and is not left
+    highest: Array = shape()
     inner_log_determinant: Array = spread()
     places: tuple[int, ...] = static()  # of the outer coordinates
     degree: int = static()
-    reach: float = static()
     order: tuple[int, ...] = static()  # in which inner coordinates are eliminated
     width: int = static()
     border: int = static()
@@ -97,7 +114,7 @@ class NestedGaussian(Member):
 
     @property
     def family(self):
-        return Nested(self.outer.family, self.places, self.degree, self.reach, self.layout)
+        return Nested(self.outer.family, self.places, self.degree, self.layout)
 
     @property
     def layout(self) -> Layout:
@@ -108,10 +125,8 @@ class NestedGaussian(Member):
     def _inner(self) -> np.ndarray:
         return np.setdiff1d(np.arange(self.dim), self.places)
 
-    def _features(self, outer_draws: Array) -> Array:
-        distance = jnp.sqrt(jnp.sum(outer_draws**2, axis=-1, keepdims=True))
-        near = outer_draws * jnp.minimum(1.0, self.reach / jnp.maximum(distance, 1e-300))
-        return monomials(near, self.degree)
+    def _features(self, outer: Array) -> Array:
+        return features_of((outer - self.centre) / self.unit, self.degree)
 
     def _join(self, outer: Array, inner: Array) -> Array:
         order = np.argsort(np.concatenate([np.array(self.places, int), self._inner]))
@@ -120,20 +135,32 @@ class NestedGaussian(Member):
     def transform(self, draws):
         rows = jnp.atleast_2d(draws)
         outer_draws, own = rows[:, np.array(self.places)], rows[:, self._inner]
-        features = self._features(outer_draws)
-        away = _in_parts(self._away, features, own)
-        inner = self._means(features) + away
-        return self._join(self.outer.transform(outer_draws), inner).reshape(draws.shape)
+        outer = self.outer.transform(outer_draws)
+        features = self._features(outer)
+        inner = self._means(features) + _in_parts(self._away, features, own)
+        return self._join(outer, inner).reshape(draws.shape)
+
+    def _followed(self, features: Array) -> tuple[Array, Array, Array, Array]:
+        """Centres, lifts, log-scales and tilts. Polynomials of many numbers run away between and beyond the nodes."""
+        parts, first = [], 0
+        for coefficients in (self.centres, self.lifts, self.log_scales, self.tilts):
+            own = slice(first, first + coefficients.shape[-1])
+            parts.append(jnp.clip(features @ coefficients, self.lowest[own], self.highest[own]))
+            first = own.stop
+        centres, lifts, log_scales, tilts = parts
+        rows, columns = self.layout.ends
+        return centres, lifts, log_scales, tilts * jnp.exp(log_scales[..., columns] - log_scales[..., rows])
 
     def _means(self, features: Array) -> Array:
-        spreads = jnp.exp(features @ self.log_scales)[:, self.layout.places]
-        return features @ self.centres + spreads * (features @ self.lifts)
+        centres, lifts, log_scales, _ = self._followed(features)
+        return centres + jnp.exp(log_scales)[:, self.layout.places] * lifts
 
     def _away(self, features: Array, own: Array) -> Array:
         """L⁻ᵀ D z for some draws."""
         layout = self.layout
-        along, border, corner = layout.cut(features @ self.tilts)
-        scaled = jnp.exp(features @ self.log_scales) * own[:, np.array(self.order)]
+        _, _, log_scales, tilts = self._followed(features)
+        along, border, corner = layout.cut(tilts)
+        scaled = jnp.exp(log_scales) * own[:, np.array(self.order)]
         band = layout.band
         last = jax.vmap(lambda factor, right: solve_lower(factor, right, transposed=True))(corner, scaled[:, band:])
         rest = scaled[:, :band] - jnp.einsum("bnk,bk->bn", border, last)
@@ -150,27 +177,29 @@ class NestedGaussian(Member):
 
     def standardise(self, points):
         rows = jnp.atleast_2d(points)
-        outer_draws = self.outer.standardise(rows[:, np.array(self.places)])
-        features = self._features(outer_draws)
+        outer = rows[:, np.array(self.places)]
+        outer_draws, features = self.outer.standardise(outer), self._features(outer)
         own = _in_parts(self._own, features, rows[:, self._inner] - self._means(features))
         return self._join(outer_draws, own).reshape(points.shape)
 
     def _own(self, features: Array, away: Array) -> Array:
         """D⁻¹ Lᵀ (u − m) for some points."""
         layout = self.layout
-        along, border, corner = layout.cut(features @ self.tilts)
+        _, _, log_scales, tilts = self._followed(features)
+        along, border, corner = layout.cut(tilts)
         ordered, band = away[:, np.array(self.order)], layout.band
         last = jnp.einsum("bji,bj->bi", corner, ordered[:, band:])
         rest = ordered[:, :band] + jnp.einsum("bnk,bk->bn", border, ordered[:, band:])
         padded = jnp.pad(ordered[:, :band], ((0, 0), (0, self.width)))
         for k in range(self.width):
             rest = rest + along[:, :, k] * padded[:, 1 + k : 1 + k + band]
-        own = jnp.concatenate([rest, last], axis=1) * jnp.exp(-(features @ self.log_scales))
+        own = jnp.concatenate([rest, last], axis=1) * jnp.exp(-log_scales)
         return own[:, layout.places]
 
     def log_slope(self, draws):
         outer_draws = draws[..., np.array(self.places)]
-        own = jnp.sum(self._features(outer_draws) @ self.log_scales, axis=-1)
+        features = self._features(self.outer.transform(outer_draws))
+        own = jnp.sum(self._followed(features)[2], axis=-1)
         return self.outer.log_slope(outer_draws) + own
 
     def log_determinant(self):
@@ -180,9 +209,12 @@ class NestedGaussian(Member):
         return replace(jax.tree.map(jnp.add, self, inner), outer=self.outer.moved(inner.outer))
 
     def shifted(self, shift):
-        outer = self.outer.shifted(shift[np.array(self.places)])
-        centres = jnp.asarray(self.centres).at[0].add(shift[self._inner])
-        return replace(self, outer=outer, mean=self.mean + shift, centres=centres)
+        along = shift[np.array(self.places)]
+        moved, inner = {"outer": self.outer.shifted(along), "centre": self.centre + along}, shift[self._inner]
+        limits = jnp.zeros_like(self.lowest).at[: len(inner)].set(inner)
+        moved |= {"lowest": self.lowest + limits, "highest": self.highest + limits}
+        centres = jnp.asarray(self.centres).at[0].add(inner)
+        return replace(self, mean=self.mean + shift, centres=centres, **moved)
 
     @property
     def scale(self) -> Array:
@@ -203,13 +235,29 @@ def _in_parts(function, *arrays: Array) -> Array:
     return jax.lax.map(lambda part: function(*part), tuple(cut)).reshape(parts * _AT_A_TIME, -1)[:n]
 
 
+def features_of(x: Array, degree: int) -> Array:
+    """What smooth functions of outer coordinates in standard units are put together from, (..., count): 1 first.
+
+    Polynomials of what is held within bounds, and for each coordinate a line that bends at some places: beyond the nodes, where the
+    spread of effects goes on shrinking with their own standard deviation, lines are right and polynomials are not.
+    """
+    xp = np if isinstance(x, np.ndarray) else jnp
+    near = _NEAR * xp.tanh(x / _NEAR)
+    bends = [_BEND * xp.logaddexp(0.0, (x - knot) / _BEND) for knot in _KNOTS]
+    return xp.concatenate([monomials(near, degree), x, *bends], axis=-1)
+
+
+def count_features(dim: int, degree: int) -> int:
+    """How many there are."""
+    return count_monomials(dim, degree) + (1 + len(_KNOTS)) * dim
+
+
 class Nested(Family):
     """Gaussians of the inner coordinates, given the outer ones. Made by `quenched.nested`."""
 
     of_outer: Family
     places: tuple[int, ...]
     degree: int = 2
-    reach: float = 4.0
     layout: Layout | None = None  # a full triangle unless told
     affine: ClassVar[bool] = False
 
@@ -228,11 +276,13 @@ class Nested(Family):
         mean, sds = with_equal_axes(mean, scale, 1)
         leading, places = mean.shape[:-1], list(self.places)
         inner = np.setdiff1d(np.arange(mean.shape[-1]), places)
-        n, dim = count_monomials(len(places), self.degree), len(inner)
+        n, dim = count_features(len(places), self.degree), len(inner)
         first = (np.arange(n) == 0)[:, None]
         layout = full_layout(dim) if self.layout is None else self.layout
         return NestedGaussian(  # pyright: ignore
             outer=self.of_outer.isotropic(mean[..., places], sds[..., places], (len(places),)),
+            centre=mean[..., places],
+            unit=sds[..., places],
             mean=mean,
             log_diagonal=np.log(sds),
             lower=np.zeros((*leading, packed_size(mean.shape[-1]))),
@@ -240,10 +290,11 @@ class Nested(Family):
             lifts=np.zeros((*leading, n, dim)),
             log_scales=first * np.log(sds[..., None, inner[list(layout.order)]]),
             tilts=np.zeros((*leading, n, layout.n_entries)),
+            lowest=np.full((*leading, 3 * dim + layout.n_entries), -_FAR),
+            highest=np.full((*leading, 3 * dim + layout.n_entries), _FAR),
             inner_log_determinant=np.sum(np.log(sds[..., inner]), axis=-1),
             places=self.places,
             degree=self.degree,
-            reach=self.reach,
             order=layout.order,
             width=layout.width,
             border=layout.border,
@@ -267,31 +318,43 @@ class Conditionals(NamedTuple):
     layout: Layout
 
 
-def nested_member(
-    outer: Member, places: tuple[int, ...], given: Conditionals, degree: int, reach: float
-) -> NestedGaussian:
+def nested_member(outer: Member, places: tuple[int, ...], given: Conditionals, degree: int) -> NestedGaussian:
     """The member whose inner Gaussians are smooth functions near the given ones; its moments are those of the mixture."""
-    features = np.asarray(monomials(given.draws, degree))
+    centre, unit = np.asarray(outer.mean), np.sqrt(np.asarray(outer.variance()))
+    features = np.asarray(features_of((np.asarray(outer.transform(given.draws)) - centre) / unit, degree))
     fitted = lambda values: _least_squares(features, values)
     log_scales = fitted(given.log_scales)
-    centres, lifts = _means(features, given, np.exp(given.log_scales)[:, given.layout.places])
+    spreads = np.exp(given.log_scales)[:, given.layout.places]
+    centres, lifts = _means(features, given, spreads)
+    rows, columns = given.layout.ends
+    tilts = given.tilts * np.exp(given.log_scales[:, rows] - given.log_scales[:, columns])
+    seen = np.concatenate([given.means, given.means / spreads, given.log_scales, tilts], axis=1)
+    lowest, highest = seen.min(axis=0), seen.max(axis=0)
+    margin = _MARGIN * (highest - lowest)
+    unused = np.concatenate([np.all(centres == 0.0, axis=0), np.all(lifts == 0.0, axis=0)])
+    lowest[: len(unused)][unused], highest[: len(unused)][unused] = 0.0, 0.0
+    n = given.means.shape[1]
+    lowest[2 * n : 3 * n], highest[2 * n : 3 * n] = -_FAR, _FAR  # these may go on as lines
     mean, covariance = _moments(outer, places, given)
     scale = np.linalg.cholesky(covariance)
     equal = slice(0, given.n_equal)
     log_determinant = float(np.mean(np.sum(features[equal] @ log_scales, axis=1)))
     return NestedGaussian(  # pyright: ignore
         outer=outer,
+        centre=centre,
+        unit=unit,
         mean=mean,
         log_diagonal=np.log(np.diag(scale)),
         lower=pack(scale),
         centres=centres,
         lifts=lifts,
         log_scales=log_scales,
-        tilts=fitted(given.tilts),
+        tilts=fitted(tilts),
+        lowest=lowest - margin,
+        highest=highest + margin,
         inner_log_determinant=np.asarray(log_determinant),
         places=places,
         degree=degree,
-        reach=reach,
         order=given.layout.order,
         width=given.layout.width,
         border=given.layout.border,
@@ -299,8 +362,8 @@ def nested_member(
 
 
 def best_degree(dim: int, nodes: int, most: int = 6) -> int:
-    """The highest degree whose monomials are no more than a third of the nodes."""
-    return max((d for d in range(1, most + 1) if 3 * count_monomials(dim, d) <= nodes), default=1)
+    """The highest degree whose features are no more than a third of the nodes."""
+    return max((d for d in range(1, most + 1) if 3 * count_features(dim, d) <= nodes), default=1)
 
 
 def _means(features: np.ndarray, given: Conditionals, spreads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

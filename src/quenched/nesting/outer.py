@@ -38,7 +38,7 @@ class Handed(NamedTuple):
 
 def solve_from(inner: Inner, thetas: Array, handed: Handed) -> Solved:
     """Search where the guess says; from its centre where that is no Gaussian."""
-    guess = handed.guess.at(thetas)
+    guess = handed.guess.at(thetas, inner.algebra)
     sound = jnp.isfinite(inner.algebra.invert(guess.precision).log_determinant)
     guess = jax.tree.map(lambda a, b: jnp.where(sound, a, b), guess, handed.guess.fallback)
     return solve(inner, thetas, handed.arrays, guess)
@@ -82,13 +82,28 @@ class Outer:
         return (ahead - behind).T / (2.0 * _DIFFERENCE)
 
     def solved(self, thetas: np.ndarray) -> Solved:
-        """The inner problems at these outer points, on the host."""
+        """The inner problems at these outer points, on the host. Searches that fail begin once more, narrow."""
+        found = self._solved(thetas, self.handed)
+        failed = np.flatnonzero(~(found.error <= _AT_REST) & np.isfinite(thetas).all(axis=1))
+        if not len(failed):
+            return found
+        guess = self.handed.guess.narrow(self.inner.algebra)
+        again = self._solved(thetas[failed], self.handed._replace(guess=guess))
+        better = again.error <= _AT_REST
+        into = failed[better]
+        for whole, part in zip(jax.tree.leaves(found.conditionals), jax.tree.leaves(again.conditionals), strict=True):
+            whole[:, into] = part[:, better]
+        for whole, part in zip(found[1:], again[1:], strict=True):
+            whole[into] = part[better]
+        return found
+
+    def _solved(self, thetas: np.ndarray, handed: Handed) -> Solved:
         found = []
         with in_double():
             for first in range(0, len(thetas), _LANES):
                 part = thetas[first : first + _LANES]
                 fill = np.repeat(part[:1], _LANES - len(part), axis=0)  # one shape is compiled
-                lanes = _solve(self.inner, np.concatenate([part, fill]), self.handed)
+                lanes = _solve(self.inner, np.concatenate([part, fill]), handed)
                 found.append(jax.tree.map(lambda array: np.asarray(array), lanes))
         return Solved(
             Conditionals(
@@ -99,7 +114,7 @@ class Outer:
 
     def with_guess(self, thetas: np.ndarray, solved: Conditionals) -> "Outer":
         """The same, with searches that begin near what was found."""
-        return Outer(self.inner, self.split, Handed(self.handed.arrays, learned(thetas, solved)))
+        return Outer(self.inner, self.split, Handed(self.handed.arrays, learned(thetas, solved, self.inner.algebra)))
 
 
 def _where_found(solved: Solved) -> np.ndarray:
@@ -134,7 +149,7 @@ def make_outer(
     precision = np.zeros((inner.algebra.size, 1))
     precision[inner.algebra.diagonal] = _COLD
     cold = Conditionals(point[split.inner_places][:, None], precision)
-    return Outer(inner, split, Handed(arrays, constant(theta, cold)))
+    return Outer(inner, split, Handed(arrays, constant(theta, cold, inner.algebra)))
 
 
 def _structure(inner: Any) -> Hashable:

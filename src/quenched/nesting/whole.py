@@ -28,7 +28,7 @@ _NODES = (128, 64)  # outer draws whose inner Gaussians the posterior is made fr
 _MANY = 4  # outer coordinates that need twice as many
 _PER_OUTER = 64  # draws for each outer coordinate, at the most unless told otherwise
 CHECK = 256  # check draws of the outer fits; the whole posterior is checked by more
-_WIDER = 2.0  # how far they reach out, relative to the posterior's own
+_WIDER = (2.0, 1.5)  # how far they reach out, relative to the posterior's own: of few outer coordinates, of many
 _MOST_INNER = 1000
 _WRITTEN_OUT = 2e9  # operations, roughly, that may go into dense inverses of inner precisions
 
@@ -212,7 +212,7 @@ def posterior_of(problem: Outer, outer: Fit, shift: Shift | None = None) -> Any:
         make("matched", n * (1 if dim < _MANY else 2), dim, stream(seed, Purpose.DRAWS, 2 + place)).points
         for place, n in enumerate(_NODES)
     )
-    wide = _WIDER * wide
+    wide = _WIDER[dim >= _MANY] * wide
     z = np.concatenate([equal, wide])
     thetas = outer.posterior.transform(z)
     solved = problem.solved(thetas)
@@ -230,9 +230,7 @@ def posterior_of(problem: Outer, outer: Fit, shift: Shift | None = None) -> Any:
         means = means + shift(thetas[kept], Conditionals(mean[:, kept], precision[:, kept])).T
     given = AtDraws(z[kept], means, log_scales[kept], tilts[kept], covariance, n_equal, algebra.layout)
     degree = best_degree(dim, len(kept))
-    # In many dimensions the furthest nodes stand alone, and polynomials between them cannot be followed that far.
-    reach = float(np.quantile(np.sqrt(np.sum(z**2, axis=1)), 1.0 if dim < _MANY else 0.8))
-    return nested_member(member, tuple(problem.split.outer_places.tolist()), given, degree, reach)
+    return nested_member(member, tuple(problem.split.outer_places.tolist()), given, degree)
 
 
 def _mean_inverse(algebra: Any, precision: np.ndarray) -> np.ndarray:

@@ -1,25 +1,19 @@
 """Approximations of one posterior, each measured against its truth."""
 
-import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from quenched.baselines import expectation_propagation, laplace, nested_laplace
 from quenched.fitting import fit
 from quenched.nesting import nested
-from quenched.paper.experiments.bivariate_densities import skew_log_density
 from quenched.paper.experiments.improved_problems import Posed
-from quenched.paper.rivals import hamiltonian
-from quenched.precision import in_double
+from quenched.paper.experiments.improved_truth import SAMPLES, Truth, truth_of
 from quenched.result import Fit, FitError
 from quenched.transforms import real_names
 
-_SAMPLES = 20_000
 _BINS = 50
-_GRID = 1201  # points to each side of a plane, for the truth of two parameters
 
 _plain: dict[str, Any] = {"throw": False, "progress": False}
 METHODS: dict[str, tuple[str, Callable[[Posed], Fit | None]]] = {
@@ -44,17 +38,6 @@ METHODS: dict[str, tuple[str, Callable[[Posed], Fit | None]]] = {
 }
 
 
-class Truth(NamedTuple):
-    """Samples on the real line, the log evidence with its error, and how good the chains are."""
-
-    samples: np.ndarray  # (draws, dim)
-    evidence: float
-    evidence_error: float
-    rhat: float
-    effective: float
-    seconds: float
-
-
 def compared(posed: Posed, chains: int, draws: int) -> dict[str, Any]:
     """All methods on one posterior."""
     fits, failed = {}, {}
@@ -71,10 +54,10 @@ def compared(posed: Posed, chains: int, draws: int) -> dict[str, Any]:
     guide = fits.get("nested", fits.get("warped"))
     if guide is None:
         raise RuntimeError(f"no posterior to sample in the coordinates of: {failed}")
-    truth = _truth(posed, guide, chains, draws)
+    truth = truth_of(posed, guide, chains, draws)
     names = real_names(guide.space)
     outer = np.array([name.partition("[")[0] in (posed.outer or ()) for name in names])
-    samples = {key: found.posterior.sample(_SAMPLES, 1) for key, found in fits.items()}
+    samples = {key: found.posterior.sample(SAMPLES, 1) for key, found in fits.items()}
     measured = {key: _measured(found, samples[key], truth, outer) for key, found in fits.items()}
     return {
         "methods": measured,
@@ -92,28 +75,6 @@ def compared(posed: Posed, chains: int, draws: int) -> dict[str, Any]:
         "outer": [name for name, is_outer in zip(names, outer, strict=True) if is_outer],
         "marginals": _marginals(samples, truth, names, outer),
     }
-
-
-def _truth(posed: Posed, guide: Fit, chains: int, draws: int) -> Truth:
-    began = time.perf_counter()
-    if posed.exact is not None:
-        return Truth(_by_grid(posed.exact), 0.0, 0.0, 1.0, float(_SAMPLES), time.perf_counter() - began)
-    with in_double():
-        found = hamiltonian(guide, chains=chains, draws=draws, seed=1)
-    samples = found.samples.reshape(-1, found.samples.shape[-1])
-    return Truth(
-        samples, found.evidence, found.evidence_error, found.rhat, found.effective, time.perf_counter() - began
-    )
-
-
-def _by_grid(vector: tuple[float, ...]) -> np.ndarray:
-    """Samples of a skew density, which is normalised, from its values on a grid."""
-    side = np.linspace(-7.0, 7.0, _GRID)
-    points = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-    weights = np.exp(skew_log_density(points, vector, log_ndtr))
-    random = np.random.default_rng(15)
-    chosen = points[random.choice(len(points), _SAMPLES, p=weights / weights.sum())]
-    return chosen + (side[1] - side[0]) * (random.uniform(size=chosen.shape) - 0.5)
 
 
 def _measured(found: Fit, samples: np.ndarray, truth: Truth, outer: np.ndarray) -> dict[str, Any]:

@@ -32,6 +32,7 @@ class Posed:
     start: dict[str, Any]
     outer: list[str] | None
     exact: tuple[float, ...] | None = field(default=None)  # the vector of a skew density, which a grid integrates
+    spreads: dict[str, int] = field(default_factory=dict)  # of effects: the place of their standard deviation in log_sd
 
 
 def log_bernoulli(predictor, row):
@@ -117,7 +118,8 @@ def grouped(
     )
     start: dict[str, Any] = {"beta": np.zeros(design.shape[1])}
     start |= {name: np.zeros(code.max() + 1) for name, code in codes.items()}
-    return Posed(target, {**start, "log_sd": np.full(len(groups), -0.5)}, ["log_sd"])
+    spreads = {name: place for place, name in enumerate(groups)}
+    return Posed(target, {**start, "log_sd": np.full(len(groups), -0.5)}, ["log_sd"], spreads=spreads)
 
 
 def _columns(*columns: Any) -> np.ndarray:
@@ -223,7 +225,9 @@ def _weighted(likelihood: Callable[[Any, Any], Any], design: np.ndarray, labels:
         each(OfEffect("weight", 0), sees={"weight": each_entry, "log_sd": whole}),
         each(of_scale, sees={"log_sd": whole}),
     )
-    return Posed(target, {"weight": np.zeros(design.shape[1]), "log_sd": np.zeros(1)}, ["log_sd"])
+    return Posed(
+        target, {"weight": np.zeros(design.shape[1]), "log_sd": np.zeros(1)}, ["log_sd"], spreads={"weight": 0}
+    )
 
 
 def _classification(dataset: str) -> Posed:
