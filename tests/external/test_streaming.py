@@ -53,6 +53,20 @@ def test_without_a_polish_the_stop_rule_keeps_its_word(frozen):
     assert frozen.bound - fit.bound < fit.settings["tolerance"]
 
 
+def test_the_stop_rule_says_how_much_is_left(frozen):
+    """By the divergence from the frozen answer; over problems and seeds `benchmarks/stop_rule.py` shows more."""
+    said, left = [], []
+    for seed in range(3):
+        options = {"family": "full", "draws": 64, "check": 64, "tolerance": 2.0, "seed": seed}
+        fit = qd.fit(target(), START, method=qd.Streaming(polish=False), progress=False, **options)
+        said.append(float(re.search(r"left about ([\d.e-]+) nats", fit.message).group(1)))
+        away = np.linalg.solve(np.linalg.cholesky(frozen.covariance), fit.posterior.mean - frozen.posterior.mean)
+        ratio = np.linalg.solve(frozen.covariance, fit.covariance)
+        left.append(0.5 * (away @ away + np.trace(ratio) - DIM - np.linalg.slogdet(ratio)[1]))
+    assert max(left) < 2.0
+    assert 0.1 < np.mean(np.array(left) / said) < 2.0
+
+
 def test_fresh_draws_alone_fit_any_log_density():
     log_density = lambda w: -0.5 * jnp.sum((w - 1.0) ** 2) - 0.05 * jnp.sum(w**4)
     fit, frozen = (

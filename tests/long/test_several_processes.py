@@ -15,7 +15,7 @@ import pytest
 import quenched as qd
 
 DEVICES = Path(__file__).parents[1] / "devices"
-LIMIT = 60.0  # seconds from a fault to our error: 30 of patience, and a loaded machine
+LIMIT = 240.0  # seconds from a fault to our error: 30 of patience, and a machine that may be loaded ten times over
 
 
 class Launched:
@@ -137,7 +137,8 @@ def test_a_lost_process_ends_in_our_error_on_the_others(launch, fault, tmp_path)
     launched.end()
     if fault == "killed":  # on another number of processes, from where it was
         before = qd.load(tmp_path / "checkpoint.npz")
-        again = launch(1, "fit")
-        assert again.wait() == [0], again.log(0)
-        assert again.told(0)["status"] == "converged"
-        assert again.told(0)["n_draws"] >= before.n_draws
+        for n in (4, 1):
+            again = launch(n, "fit")
+            assert again.wait() == [0] * n, again.log(0)
+            assert again.told(0)["status"] == "converged"
+            assert again.told(0)["n_draws"] >= before.n_draws

@@ -103,7 +103,7 @@ class Streaming(Method):
         import optax
         import optax.contrib
 
-        source = Source(objective, self)
+        source, left = Source(objective, self), np.inf
         at, hyper, code = source.start(base, slack), base.hyper, Code.RUNNING
         state: Any = None
         transform = OPTIMISERS[self.optimiser](optax)
@@ -121,7 +121,7 @@ class Streaming(Method):
                 vector, hyper = vector + np.asarray(steps), slope.hyper
                 window.vectors.append(vector)
                 window.gradients.append(gradient)
-            at = at.moved(window.average)
+            at, left = at.moved(window.average), window.promise + window.error
             blind = window.promise <= max(window.error, _SHARE * slack)  # no more can be seen with so few rows
             if blind and self.polish:
                 at, hyper = source.climb(at, hyper, slack, watch)
@@ -134,10 +134,10 @@ class Streaming(Method):
                 source.grow()
             asked = watch(float(slope.bound), objective.n)  # pyright: ignore
             code = code if asked is None else Code[asked.name]
-        return self._ended(objective, source, at, hyper, code, base, slack, watch, record)
+        return self._ended(objective, source, at, hyper, code, left, base, slack, watch, record)
 
-    def _ended(self, objective, source, at, hyper, code, base, slack, watch, record) -> Ascent:
-        """On frozen draws and all rows: polished, or judged as it is."""
+    def _ended(self, objective, source, at, hyper, code, left, base, slack, watch, record) -> Ascent:
+        """On frozen draws and all rows: polished, or judged as it is, with the nats that are left as the stop rule has it."""
         objective.n_evaluations += round(source.evaluations)
         note = f"Streamed in {source.steps} steps, {source.passes:.2f} passes over the data"
         slope, totals = objective.slope(at, np.zeros(at.size), hyper, profile=True)
@@ -147,6 +147,8 @@ class Streaming(Method):
             polished = Joint().run(objective, Base(at, slope.hyper, bound, totals), slack, watch, record)
             note = f"{note}, then raised by {polished.bound - bound:.2g} nats on frozen draws"
             reached = polished._replace(n_objective_evaluations=polished.n_objective_evaluations + source.steps)
+        else:
+            note = f"{note}, and left about {left:.2g} nats below the top"
         return reached._replace(note=f"{note}.")
 
 

@@ -31,7 +31,7 @@ _MOST_INSIDE = 8  # of a group
 _POINTS = (16, 32)  # of each group: of one number, and of several
 _DRAWS = (128, 512)  # of the outer parameters, the fewest and the most
 _MOST_VALUES = 2e8  # log densities of rows, beyond which the fewest draws are taken
-_TOO_MANY = 4e9
+_TOO_MANY = 1e9  # it would take longer than the fit
 _AT_A_TIME = 2**18  # points of rows
 
 
