@@ -46,6 +46,7 @@ FITS = {
     "logistic, cut short": lambda: LOGISTIC.fit(method=qd.Joint(max_evaluations=2)),
     "logistic, Laplace": lambda: qd.laplace(LOGISTIC.log_density, LOGISTIC.start, data=LOGISTIC.data, progress=False),
     "logistic, twelve draws": lambda: LOGISTIC.fit(draws=qd.iid(12, 8), throw=False),
+    "far up": lambda: fit(lambda w: 1e16 - 0.5 * jnp.sum(w**2), 2, throw=False),
     "logistic, hardly checked": lambda: LOGISTIC.fit(check=50),
     "NaN near": lambda: fit(broken_beyond, 2, data=np.asarray(2.5)),
     "NaN far": lambda: fit(broken_beyond, 2, data=np.asarray(4.2)),
@@ -61,6 +62,7 @@ FITS = {
 EXPECTED = {
     "did not end well": ("logistic, cut short", "logistic", "ended as max evaluations"),
     "not finite": ("NaN near", "logistic", "not finite at"),
+    "lost to rounding": ("far up", "logistic", "rounding hides"),
     "overfits": ("logistic, twelve draws", "logistic", "follows its draws"),
     "no check": ("logistic, hardly checked", "logistic", "50 check draws are too few"),
     "family is far off": ("correlated, by halves", "logistic", "diagonal family is some way"),

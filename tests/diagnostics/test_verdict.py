@@ -90,8 +90,13 @@ FITS = {
     "mixture": lambda: qd.fit(mixture, {"centre": np.array([-1.0, 1.0])}, data=TWO_HUMPS, progress=False),
     "product": lambda: qd.fit(product, {"a": 2.0, "b": 2.0}, progress=False),
     "funnel": lambda: qd.fit(funnel, np.zeros(6), seed=2, progress=False),
-    "as if nested": lambda: dataclasses.replace(diagnosed("funnel"), outer=weigh_ratios(np.zeros(500))),
+    "as if nested": lambda: as_if_nested(diagnosed("funnel")),
 }
+
+
+def as_if_nested(diagnosis: Diagnosis) -> Diagnosis:
+    fit = dataclasses.replace(diagnosis.fit, settings=diagnosis.fit.settings | {"outer_draws": 64})
+    return dataclasses.replace(diagnosis, fit=fit, outer=weigh_ratios(np.zeros(500)))
 
 
 @cache

@@ -108,7 +108,10 @@ def test_a_sparse_fit_is_asked_as_any_other(fit, tmp_path):
     np.testing.assert_allclose(fit.mean["slope"], natural.mean(axis=0), rtol=0.02)
     np.testing.assert_allclose(fit.sd["slope"], natural.std(axis=0), rtol=0.05)
     loaded = qd.load(fit.save(tmp_path / "fit.npz"))
-    np.testing.assert_array_equal(loaded.posterior.variance(), fit.posterior.variance())
+    for kept in ("mean", "values"):
+        np.testing.assert_array_equal(getattr(loaded.posterior.member, kept), getattr(fit.posterior.member, kept))
+    # Within a fit LAPACK has one thread, here as many as there are cores: bits are promised for as many threads only.
+    np.testing.assert_allclose(loaded.posterior.variance(), fit.posterior.variance(), rtol=1e-14)
     assert loaded.attach(item_response()).origin is not None
 
 
