@@ -254,8 +254,11 @@ class Fit(Weighed):
     @property
     def answer(self) -> Answer:
         """What of the posterior to trust, and why: from the check draws, or by the last diagnosis."""
-        if self.diagnosis is not None:
-            return self.diagnosis.answer
+        return self.checked if self.diagnosis is None else self.diagnosis.answer
+
+    @property
+    def checked(self) -> Answer:
+        """The same by the check draws alone, whatever a diagnosis has found."""
         return answer(Facts(self, self.weights, self.departures, self.moved, self.drift))
 
     @property

@@ -20,8 +20,18 @@ if TYPE_CHECKING:
     from quenched.result import Fit
 
 DRAWS_MATTER = "draws matter"  # the rule that more draws would mend
+OF_FAMILY = (
+    "family is far off",
+    "means differ",
+    "tails differ",
+    "sds differ",
+    "family nearly fits",
+)  # rules on weights
 NAN_FURTHER_OUT = "The log density is NaN"  # how a remark on it begins
 _SHIFT, _RATIO = 0.1, 0.15  # of a mean in sds, and of an sd relative to itself, that weights may change
+_UNSEEN = (
+    0.075  # of a mean, in sds: the same where weights are so uneven that they miss a part of what they would change
+)
 _FEW_RATIOS = 100  # with fewer nothing can be said of a tail
 _CONSTANT = 1e-12  # spread of a number that does not vary
 _BULK = 0.8  # of the samples that the weights must keep where only the tails differ
@@ -178,7 +188,9 @@ def departures(space: Space, mean: Parameters, sd: Parameters, found: Reweighted
         return []
     shift, ratio = _changes(mean, sd, found)
     spread = _spread(sd)
-    return clear_ones(space.names(), shift, ratio, _flat(found.mean_error) / spread, _flat(found.sd_error) / spread)
+    errors = _flat(found.mean_error) / spread, _flat(found.sd_error) / spread
+    uneven = weights.khat > GOOD and weights.share < _BULK
+    return clear_ones(space.names(), shift, ratio, *errors, uneven=uneven)
 
 
 def clear_ones(
@@ -188,11 +200,18 @@ def clear_ones(
     shift_error: np.ndarray,
     ratio_error: np.ndarray,
     among: int | None = None,
+    *,
+    uneven: bool = False,
 ) -> list[Departure]:
-    """The departures among shifts of means, in sds, and ratios of sds, the worst first; `among` so many noises."""
+    """The departures among shifts of means, in sds, and ratios of sds, the worst first; `among` so many noises.
+
+    Weights that are `uneven` move means by less than they are off: of a banana's by 0.1 sds where it is 0.5.
+    """
     sure = clearly(len(names) if among is None else among)
     by_mean = (np.abs(shift) > _SHIFT) & (np.abs(shift) - _SHIFT > 0.5 * sure * shift_error)
     by_mean &= np.abs(shift) > sure * shift_error
+    if uneven:
+        by_mean |= (np.abs(shift) > _UNSEEN) & (np.abs(shift) > 0.75 * sure * shift_error)
     by_sd = (np.abs(ratio - 1.0) > _RATIO) & (np.abs(ratio - 1.0) > sure * ratio_error)
     size = np.maximum(np.where(by_mean, np.abs(shift), 0.0), np.where(by_sd, np.abs(ratio - 1.0), 0.0))
     return [

@@ -14,7 +14,7 @@ from jax.scipy.stats import norm, t
 import problems
 import quenched as qd
 import registry
-from quenched.trust import RULES, Facts, Trust, gains
+from quenched.trust import RULES, Facts, Trust, clear_ones, gains
 from quenched.weights import weigh_ratios
 
 LOGISTIC = problems.logistic_problem(8, 60)
@@ -232,3 +232,18 @@ def test_the_table_is_a_data_frame():
     frame = fitted("logistic").table()
     assert len(frame) == 8
     assert {"name", "mean", "sd", "5%", "95%"} <= {*frame.columns, frame.index.name}
+
+
+def test_a_diagnosis_does_not_clear_what_the_check_draws_have_doubted():
+    """A banana, whose mean and sds are far off: by the samples of this diagnosis its weights look even (k-hat 0.44)."""
+    bent = lambda w: norm.logpdf(w[0]) + norm.logpdf(w[1], 0.5 * (w[0] ** 2 - 1.0), 0.5)
+    found = fit(bent, 2, seed=2)
+    assert found.answer.trust is Trust.NEITHER
+    assert found.diagnose(progress=False).answer.trust is Trust.NEITHER
+
+
+def test_a_shift_that_uneven_weights_find_small_is_enough_to_doubt_a_mean():
+    shift, nothing = np.array([0.09]), np.array([0.02])
+    assert clear_ones(["w"], shift, np.ones(1), nothing, nothing) == []
+    (doubted,) = clear_ones(["w"], shift, np.ones(1), nothing, nothing, uneven=True)
+    assert doubted.of_mean

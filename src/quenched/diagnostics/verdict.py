@@ -8,7 +8,7 @@ import numpy as np
 from quenched.summary import rows_of
 from quenched.targets import EntropyForm
 from quenched.transforms import real_names
-from quenched.trust import DRAWS_MATTER, SD_DRIFT, Answer, Drift, Facts, Trust, answer
+from quenched.trust import DRAWS_MATTER, OF_FAMILY, SD_DRIFT, Answer, Drift, Facts, Trust, answer
 from quenched.weights import BAD
 
 if TYPE_CHECKING:
@@ -48,7 +48,10 @@ def trusted(diagnosis: "Diagnosis") -> Answer:
     """What of the posterior to trust, by what the diagnosis has found."""
     (mean, mean_name), (sd, sd_name) = worst_error(diagnosis, "mean"), worst_error(diagnosis, "sd")
     drift = Drift(mean, _UNSURE * mean, mean_name, sd, _UNSURE * sd, sd_name) if _at_top(diagnosis) else None
-    return answer(Facts(diagnosis.fit, diagnosis.weights, diagnosis.departures, diagnosis.moved, drift))
+    found = answer(Facts(diagnosis.fit, diagnosis.weights, diagnosis.departures, diagnosis.moved, drift))
+    checked = diagnosis.fit.checked
+    # Weights that look even by one set of samples and uneven by another are uneven: a few samples far out decide.
+    return checked if checked.trust < found.trust and checked.rule in OF_FAMILY else found
 
 
 def advice_on(d: "Diagnosis") -> str:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from quenched.targets.captured.reading import is_installed
+from quenched.targets.captured import is_installed
 
 _NOT_THEIRS = ("jax", "jaxlib", "numpy", "scipy", "quenched", "equinox")
 _OTHERWISE = "or hand the gradient over yourself, with quenched.from_value_and_grad"

@@ -41,8 +41,10 @@ import jax
 import numpy as np
 
 from quenched.targets.captured import code, objects
-from quenched.targets.captured.reading import remembered
+from quenched.targets.captured.reading import is_installed, remembered
 from quenched.targets.captured.walk import Walk
+
+__all__ = ["Unchanging", "fingerprint", "is_installed"]
 
 _VALUES = (date, time, timedelta, Pattern, np.dtype)  # equal means the same, whatever the subclass
 _FIELD = type(namedtuple("_Field", "value").value)  # pyright: ignore  # how a named tuple finds its fields
