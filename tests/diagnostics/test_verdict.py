@@ -176,10 +176,16 @@ def test_missed_spread_of_a_gaussian_is_exact():
 
 def test_draws_that_suffice_for_means_alone_are_said_to():
     few = qd.fit(skewed_scale, {"tau": 1.0}, transforms={"tau": qd.positive}, draws=8, seed=7, progress=False)
-    verdict = few.diagnose(progress=False).verdict
-    assert "they suffice for means." in verdict
-    assert "For closer sds use more draws (now 8): draws=32." in verdict
-    assert "Use it as it is." not in verdict
+    assert "they suffice for means." in few.diagnose(progress=False).verdict
+
+
+def test_sds_that_other_draws_would_move_are_not_to_be_used_as_they_are():
+    diagnosis = diagnosed("a Gaussian")
+    assert diagnosis.verdict.endswith("Use it as it is.")
+    moving = dataclasses.replace(diagnosis, sd_error=0.12 * diagnosis.fit.sd)
+    assert moving.answer.trust is trust.Trust.BOTH
+    n = diagnosis.fit.n_draws
+    assert moving.verdict.endswith(f"For closer sds use more draws (now {n}): draws={4 * n}.")
 
 
 def test_an_sd_that_is_trusted_and_yet_depends_on_the_draws_is_said_to():

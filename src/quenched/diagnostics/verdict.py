@@ -37,11 +37,19 @@ class Finding(NamedTuple):
 def verdict(diagnosis: "Diagnosis") -> str:
     """The answer, every finding that holds, and the first piece of advice."""
     judged, found, fit = diagnosis.answer, findings(diagnosis), diagnosis.fit
-    advice = next((text for text in (finding.advises(diagnosis) for finding in found) if text), "")
+    # Where the family is what is wrong, more draws would not mend it.
+    urgent = sorted(found, key=lambda finding: finding.name == "draws matter" and judged.rule in OF_FAMILY)
+    advice = next((text for text in (finding.advises(diagnosis) for finding in urgent) if text), "")
     if not advice:
-        advice = "Use it as it is." if judged.trust is Trust.BOTH else advice_on(diagnosis)
+        advice = _as_it_is(diagnosis) if judged.trust is Trust.BOTH else advice_on(diagnosis)
     said = [str(judged), fit.message, *(finding.says(diagnosis) for finding in found), *fit.remarks, advice]
     return " ".join(text for text in said if text)
+
+
+def _as_it_is(d: "Diagnosis") -> str:
+    if not (_at_top(d) and worst_error(d, "sd")[0] > SD_DRIFT):
+        return "Use it as it is."
+    return f"For closer sds u{_more_draws(d)[1:]}"
 
 
 def trusted(diagnosis: "Diagnosis") -> Answer:
@@ -206,7 +214,7 @@ FINDINGS = (
         "draws suffice",
         lambda d: _at_top(d) and not _draws_matter(d),
         _enough_for_what,
-        lambda d: f"For closer sds u{_more_draws(d)[1:]}" if worst_error(d, "sd")[0] > SD_DRIFT else "",
+        lambda d: "",
     ),
     Finding(
         "correlations left out",
