@@ -12,7 +12,7 @@ import quenched as qd
 import registry
 from fits import SD, make_fit
 from quenched.posterior import Posterior, natural_quantiles
-from quenched.summary import rows_of, shown
+from quenched.results import rows_of, shown
 from quenched.transforms import describe_space
 
 EVERYTHING = {

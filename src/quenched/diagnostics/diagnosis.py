@@ -26,7 +26,7 @@ from quenched.numbers import whole_number
 from quenched.objective import Objective
 from quenched.precision import in_double
 from quenched.projected import ProjectedBound
-from quenched.result import Fit, require_origin
+from quenched.results import Fit, require_origin
 from quenched.transforms import Parameters, real_names
 from quenched.trust import Answer, Departure, Moved, Reweighted, departures, moved, reweight
 from quenched.weights import Weighed, Weights
@@ -153,7 +153,7 @@ class Diagnosis(Weighed):
         return verdict(self)
 
     def __str__(self) -> str:
-        from quenched.summary import render
+        from quenched.results import render
 
         return render(self.fit, self)
 

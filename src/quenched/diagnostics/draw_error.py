@@ -18,9 +18,9 @@ from quenched.draws import Draws, replicates
 from quenched.families import Member
 from quenched.fitting import Ascent, Limits, ascend
 from quenched.objective import Objective
-from quenched.outcome import Code
 from quenched.posterior import Posterior, natural_moments
 from quenched.problem import Problem
+from quenched.results import Code
 from quenched.targets import Hyper
 from quenched.transforms import Parameters
 

@@ -20,7 +20,7 @@ from quenched.objective import Objective
 from quenched.posterior import Posterior, moment_draws, to_natural
 from quenched.precision import in_double
 from quenched.problem import Problem
-from quenched.result import Fit, require_origin
+from quenched.results import Fit, require_origin
 from quenched.targets import Hyper
 from quenched.weights import Weights
 

@@ -16,7 +16,7 @@ from quenched.arrays import Array
 from quenched.posterior import to_natural
 from quenched.precision import in_double
 from quenched.problem import Problem, RealLine
-from quenched.result import Fit, require_origin
+from quenched.results import Fit, require_origin
 from quenched.targets import Hyper
 from quenched.transforms import Parameters
 

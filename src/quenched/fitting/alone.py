@@ -13,7 +13,7 @@ from quenched.fitting.method import Base, Method
 from quenched.fitting.newton import Expander, Expansion, Mode, Search
 from quenched.fitting.rows import rows, stacked
 from quenched.objective import Objective, log_ratios
-from quenched.outcome import Code
+from quenched.results import Code
 from quenched.targets import Hyper
 
 

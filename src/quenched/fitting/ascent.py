@@ -19,7 +19,7 @@ from quenched.execute import Expired, StuckProgram
 from quenched.families import Member
 from quenched.objective import Objective
 from quenched.optimise import LBFGS, Minimiser, State
-from quenched.outcome import Code, Status
+from quenched.results import Code, Status
 from quenched.targets import Hyper
 
 Watch = Callable[[float, int], Status | None]  # told the bound and the draws; may ask to stop

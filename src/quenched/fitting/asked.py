@@ -23,12 +23,10 @@ from quenched.fitting.run import Run
 from quenched.fitting.settings import Settings
 from quenched.fitting.threads import quiet_blas
 from quenched.numbers import check_data, positive_number, seed_number, whole_number
-from quenched.outcome import Status
 from quenched.precision import in_double
 from quenched.problem import Batch, Rows, make_batch, make_problem
 from quenched.projected import structure_of
-from quenched.result import Fit, FitError
-from quenched.storage import insist_writable
+from quenched.results import Fit, FitError, Status, insist_writable
 from quenched.targets import Model, check_terms, in_files, numbers_of_rows, rows_between
 from quenched.transforms import Space
 

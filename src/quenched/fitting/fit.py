@@ -10,7 +10,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.attachment import own_hyper
 from quenched.draws import Draws
 from quenched.families import Family, Member, Sparse, Warped
 from quenched.fitting import options
@@ -23,10 +22,8 @@ from quenched.fitting.rows import repeated
 from quenched.fitting.run import Run
 from quenched.fitting.shares import Share, share_out
 from quenched.numbers import yes_or_no
-from quenched.outcome import History, Status
 from quenched.problem import Rows
-from quenched.result import Fit, FitError
-from quenched.results import Fits
+from quenched.results import Fit, FitError, Fits, History, Status, own_hyper
 from quenched.targets import Model, Target, read_model
 from quenched.transforms import Space, describe_space
 from quenched.trust import Trust, gains

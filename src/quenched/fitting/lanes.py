@@ -25,8 +25,8 @@ from quenched.fitting.drive import CHECK_BATCH, Driver, Entries, Judged, Summit
 from quenched.fitting.method import Joint
 from quenched.fitting.newton import Expansion, Mode, Newton, NewtonMachine, Search
 from quenched.fitting.rows import Widths, choose_rows, put, rows, take
-from quenched.outcome import Code
 from quenched.problem import Rows
+from quenched.results import Code
 from quenched.targets import Form, Hyper
 
 _TURNS = 4  # between two looks at which lanes have finished

@@ -16,7 +16,7 @@ from quenched.frozen import Frozen
 from quenched.numbers import finite_number, positive_number
 from quenched.objective import Objective
 from quenched.optimise import LBFGS, Minimiser, ScaledConjugateGradients
-from quenched.outcome import Code
+from quenched.results import Code
 from quenched.targets import Hyper
 from quenched.text import shown
 

@@ -18,8 +18,7 @@ from quenched.models.projection import Projection, project
 from quenched.models.raising import raise_parameters
 from quenched.models.reweighting import Parameters
 from quenched.numbers import positive_number, whole_number
-from quenched.outcome import Status
-from quenched.result import Fit, FitError
+from quenched.results import Fit, FitError, Status
 from quenched.text import shown
 
 

@@ -14,7 +14,7 @@ from quenched.models.checked import checked_features, seed_of
 from quenched.models.linear_predictors import Likelihood, LinearProblem, Path, lay_out, raise_bound
 from quenched.models.predictor_posterior import PredictorPosterior
 from quenched.numbers import positive_number, whole_number, yes_or_no
-from quenched.result import Fit
+from quenched.results import Fit
 
 _QUICK, _EXACT, _ENOUGH = 2e6, 1e-9, 0.2  # multiplications of a round; norms of the gradient where it ends
 LARGE = 1e9  # multiplications from which on BLAS's threads are worth their waiting for each other

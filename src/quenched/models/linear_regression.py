@@ -14,7 +14,7 @@ from quenched.models.linear_estimator import LARGE, LinearEstimator, work_of
 from quenched.models.linear_predictors import View, check_precision, decompose, solve_linear
 from quenched.models.predictor_posterior import PredictorPosterior, dense
 from quenched.numbers import yes_or_no
-from quenched.result import Fit
+from quenched.results import Fit
 
 _INTERCEPT_SDS = 10.0  # standard deviations of y: the height of the flat prior of the intercept
 

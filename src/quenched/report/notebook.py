@@ -11,13 +11,12 @@ import numpy as np
 
 from quenched.report.fit_report import headline, level
 from quenched.report.markup import MARKS, Level, Markup, after, escape
-from quenched.summary import describe, rows_of, shown
+from quenched.results import describe, rows_of, shown
 
 if TYPE_CHECKING:
     from quenched.calibration import Calibration
     from quenched.diagnostics import Diagnosis
-    from quenched.result import Fit
-    from quenched.results import Fits
+    from quenched.results import Fit, Fits
 
 _COLOURS = {"good": "#009E73", "caution": "#E69F00", "bad": "#D55E00"}
 _BLUE = "#0072B2"

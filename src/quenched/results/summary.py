@@ -12,7 +12,7 @@ from quenched.weights import Weighed
 
 if TYPE_CHECKING:
     from quenched.diagnostics import Diagnosis
-    from quenched.result import Fit
+    from quenched.results.fit import Fit
 
 ROWS_SHOWN = 30
 _LEVELS = {"5%": 0.05, "50%": 0.5, "95%": 0.95}

@@ -12,7 +12,7 @@ from quenched.objective import Objective
 from quenched.precision import in_double
 from quenched.problem import make_problem
 from quenched.projected import ProjectedBound, bound_at
-from quenched.result import Fit, Origin
+from quenched.results.fit import Fit, Origin
 from quenched.targets import Model, Target, read_target
 from quenched.transforms import Space, describe_space
 

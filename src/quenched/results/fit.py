@@ -10,10 +10,10 @@ import numpy as np
 
 from quenched.draws import Purpose, check_draws, generator
 from quenched.numbers import real_array, seed_number, whole_number
-from quenched.outcome import History, Optimum, Status
 from quenched.posterior import Derived, Posterior, derived, natural_moments, to_natural
 from quenched.problem import Problem
 from quenched.projected import Collapsed
+from quenched.results.outcome import History, Optimum, Status
 from quenched.targets import Hyper, Model
 from quenched.transforms import Foreign, Parameters, Space
 from quenched.trust import (
@@ -37,7 +37,7 @@ from quenched.weights import Weighed, Weights, weigh_ratios
 
 if TYPE_CHECKING:
     from quenched.diagnostics import Diagnosis
-    from quenched.summary import Summary
+    from quenched.results.summary import Summary
 
 OVERFIT_PER_COORDINATE = 0.25  # nats of gap per coordinate beyond which the fit follows its draws, not the target
 _HOPELESS = 10.0  # times that, whatever the error of the check
@@ -394,7 +394,7 @@ class Fit(Weighed):
 
     def attach(self, log_density: Any, data: Any = None) -> "Fit":
         """This fit with its log density and data, which a loaded fit has lost."""
-        from quenched.attachment import attach
+        from quenched.results.attachment import attach
 
         return attach(self, log_density, data)
 
@@ -403,13 +403,13 @@ class Fit(Weighed):
 
         It diagnoses the fit, once. A loaded fit without its log density has no errors to show.
         """
-        from quenched.summary import Summary
+        from quenched.results.summary import Summary
 
         known = self.origin is not None and np.isfinite(self.bound)
         return Summary(self, self.diagnose() if known else None)
 
     def __str__(self) -> str:
-        from quenched.summary import render
+        from quenched.results.summary import render
 
         return render(self, self.diagnosis)
 
@@ -420,7 +420,7 @@ class Fit(Weighed):
 
     def save(self, path: str | Path) -> Path:
         """Write to an `.npz` file of plain arrays and JSON; `quenched.load` reads it."""
-        from quenched.storage import save
+        from quenched.results.storage import save
 
         return save(self, path)
 
