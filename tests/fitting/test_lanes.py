@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import registry
 from quenched.fitting.lanes import drive
 from quenched.fitting.rows import Widths
-from quenched.problem import Rows
+from quenched.objective import Rows
 
 
 class Toy(NamedTuple):

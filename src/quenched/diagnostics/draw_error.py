@@ -13,13 +13,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from quenched.coordinates import Coordinates
 from quenched.draws import Draws, replicates
 from quenched.families import Member
 from quenched.fitting import Ascent, Limits, ascend
-from quenched.objective import Objective
+from quenched.objective import Coordinates, Objective, Problem
 from quenched.posterior import Posterior, natural_moments
-from quenched.problem import Problem
 from quenched.results import Code
 from quenched.targets import Hyper
 from quenched.transforms import Parameters

@@ -16,10 +16,9 @@ from quenched.diagnostics.optimisation import OptimisationError, optimisation_er
 from quenched.families import Member
 from quenched.fitting import Watcher
 from quenched.nesting import outer_of
-from quenched.objective import Objective
+from quenched.objective import Objective, Problem
 from quenched.posterior import Posterior, moment_draws, to_natural
 from quenched.precision import in_double
-from quenched.problem import Problem
 from quenched.results import Fit, require_origin
 from quenched.targets import Hyper
 from quenched.weights import Weights

@@ -12,8 +12,8 @@ from quenched.diagnostics.optimisation import OptimisationError
 from quenched.draws import Purpose, TermDraws, generator
 from quenched.families import SparseGaussian, StretchedGaussian, factor
 from quenched.fitting import NewtonAscent, nats_left, point_of, stand_at
+from quenched.objective import Problem
 from quenched.precision import in_double
-from quenched.problem import Problem
 from quenched.projected import Expected, FreeChanges, ProjectedBound
 from quenched.targets import Hyper
 from quenched.transforms import Parameters, Space

@@ -23,8 +23,8 @@ from quenched.fitting.run import Run
 from quenched.fitting.settings import Settings
 from quenched.fitting.threads import quiet_blas
 from quenched.numbers import check_data, positive_number, seed_number, whole_number
+from quenched.objective import Batch, Rows, make_batch, make_problem
 from quenched.precision import in_double
-from quenched.problem import Batch, Rows, make_batch, make_problem
 from quenched.projected import structure_of
 from quenched.results import Fit, FitError, Status, insist_writable
 from quenched.targets import Model, check_terms, in_files, numbers_of_rows, rows_between

@@ -22,7 +22,7 @@ from quenched.fitting.rows import repeated
 from quenched.fitting.run import Run
 from quenched.fitting.shares import Share, share_out
 from quenched.numbers import yes_or_no
-from quenched.problem import Rows
+from quenched.objective import Rows
 from quenched.results import Fit, FitError, Fits, History, Status, own_hyper
 from quenched.targets import Model, Target, read_model
 from quenched.transforms import Space, describe_space

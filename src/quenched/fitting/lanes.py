@@ -15,8 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array, choose
-from quenched.bound import Chunks, cut_up, ratios_in_chunks, slope_in_chunks
-from quenched.coordinates import Coordinates
 from quenched.draws import Draws
 from quenched.execute import Traceable, Wait, obey_interrupts, shared_by_functions
 from quenched.fitting.ascent import Climb, Climber, Limits
@@ -25,7 +23,7 @@ from quenched.fitting.drive import CHECK_BATCH, Driver, Entries, Judged, Summit
 from quenched.fitting.method import Joint
 from quenched.fitting.newton import Expansion, Mode, Newton, NewtonMachine, Search
 from quenched.fitting.rows import Widths, choose_rows, put, rows, take
-from quenched.problem import Rows
+from quenched.objective import Chunks, Coordinates, Rows, cut_up, ratios_in_chunks, slope_in_chunks
 from quenched.results import Code
 from quenched.targets import Form, Hyper
 

@@ -22,7 +22,7 @@ from quenched.fitting.rows import repeated, rows
 from quenched.fitting.settings import Settings
 from quenched.fitting.standing import SUSPECT, Standing
 from quenched.fitting.terms import TermsAlone, many_numbers
-from quenched.problem import Batch
+from quenched.objective import Batch
 from quenched.projected import Collapsed, collapse
 from quenched.results import Code, Fit, Fits
 from quenched.targets import Hyper

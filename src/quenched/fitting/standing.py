@@ -11,7 +11,7 @@ from quenched.fitting.blame import blame_flight, blame_reached, blame_tails
 from quenched.fitting.drive import Costs, Entries
 from quenched.fitting.rows import put, repeated, rows
 from quenched.fitting.settings import Settings
-from quenched.problem import Batch
+from quenched.objective import Batch
 from quenched.results import Code, Fits, Optimum, Origins, Round
 from quenched.targets import Hyper
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from quenched.draws import Purpose, check_draws, generator
 from quenched.numbers import real_array, seed_number, whole_number
+from quenched.objective import Problem
 from quenched.posterior import Derived, Posterior, derived, natural_moments, to_natural
-from quenched.problem import Problem
 from quenched.projected import Collapsed
 from quenched.results.outcome import History, Optimum, Status
 from quenched.targets import Hyper, Model

@@ -11,9 +11,9 @@ import jax
 import numpy as np
 
 from quenched.families import Member
+from quenched.objective import Batch
 from quenched.posterior import Posterior, natural_moments_of_many
 from quenched.precision import in_double
-from quenched.problem import Batch
 from quenched.results.fit import Fit, Origin
 from quenched.results.outcome import History, Optimum, Round, Status
 from quenched.targets import Hyper
