@@ -1,5 +1,6 @@
 """Constrained parameters to the real line, with log-Jacobian."""
 
+from quenched.transforms.bounded import Interval, above, below, interval, positive
 from quenched.transforms.correlation import correlation_cholesky
 from quenched.transforms.joint import Foreign, JointTransform
 from quenched.transforms.registry import read_transform, transform_kinds, write_transform
@@ -13,7 +14,8 @@ from quenched.transforms.space import (
     lists_as_arrays,
     real_names,
 )
-from quenched.transforms.transform import Interval, Transform, above, below, interval, ordered, positive, real, simplex
+from quenched.transforms.transform import Transform, real
+from quenched.transforms.vectors import ordered, simplex
 
 __all__ = [
     "Foreign",
