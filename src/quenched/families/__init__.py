@@ -2,7 +2,8 @@
 
 from quenched.families.blocks import Blocks, BlocksGaussian
 from quenched.families.diagonal import Diagonal, DiagonalGaussian
-from quenched.families.elimination import Factor, Pattern, factor, make_pattern
+from quenched.families.elimination import Factor, factor
+from quenched.families.elimination_order import make_pattern
 from quenched.families.files import read_member, write_member
 from quenched.families.full import Full, FullGaussian, from_scale
 from quenched.families.gaussian import Family, Gaussian
@@ -23,6 +24,7 @@ from quenched.families.precision import cholesky_or_nan, factor_of_inverse, natu
 from quenched.families.registry import families, member_kinds
 from quenched.families.roles import Role, roles
 from quenched.families.sparse import Sparse, SparseGaussian
+from quenched.families.sparsity import Pattern
 from quenched.families.stretch import power_of, stretch_around
 from quenched.families.stretched import StretchedGaussian
 from quenched.families.triangle import pack, solve_lower

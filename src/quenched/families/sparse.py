@@ -12,10 +12,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.families.elimination import Factor, Pattern, factor, make_pattern
+from quenched.families.elimination import Factor, factor
+from quenched.families.elimination_order import make_pattern
 from quenched.families.gaussian import Family, Gaussian, with_equal_axes
 from quenched.families.precision import positive_definite
 from quenched.families.roles import correlation, location
+from quenched.families.sparsity import Pattern
 from quenched.frozen import static
 from quenched.text import shown
 

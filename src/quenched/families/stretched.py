@@ -11,10 +11,11 @@ import jax
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.families.elimination import Factor, Pattern
+from quenched.families.elimination import Factor
 from quenched.families.member import LOG_TWO_PI, Member
 from quenched.families.roles import shape
 from quenched.families.sparse import MOST_DENSE, Sparse, SparseGaussian
+from quenched.families.sparsity import Pattern
 from quenched.families.stretch import hermite_moments, power_of, stretch, stretch_moments, unstretch
 from quenched.precision import in_double
 
