@@ -11,15 +11,8 @@ from quenched.families.low_rank import LowRank, LowRankGaussian
 from quenched.families.member import LOG_TWO_PI, Groups, Member, ask
 from quenched.families.monomials import count_monomials, monomials
 from quenched.families.nearest_low_rank import leading
-from quenched.families.nested import (
-    Conditionals,
-    Layout,
-    Nested,
-    NestedGaussian,
-    best_degree,
-    full_layout,
-    nested_member,
-)
+from quenched.families.nested import Layout, Nested, NestedGaussian, full_layout
+from quenched.families.nested_at_draws import AtDraws, best_degree, nested_member
 from quenched.families.precision import cholesky_or_nan, factor_of_inverse, natural_units, positive_definite
 from quenched.families.registry import families, member_kinds
 from quenched.families.roles import Role, roles
@@ -32,9 +25,9 @@ from quenched.families.warped import Warped, WarpedGaussian
 
 __all__ = [
     "LOG_TWO_PI",
+    "AtDraws",
     "Blocks",
     "BlocksGaussian",
-    "Conditionals",
     "Diagonal",
     "DiagonalGaussian",
     "Factor",

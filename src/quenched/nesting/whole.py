@@ -9,8 +9,7 @@ import jax
 import numpy as np
 
 from quenched.draws import Purpose, make, stream
-from quenched.families import Conditionals as AtDraws
-from quenched.families import Family, best_degree, nested_member
+from quenched.families import AtDraws, Family, best_degree, nested_member
 from quenched.fitting import assess, fit, ready, told, with_hints
 from quenched.nesting.choosing import outer_leaves
 from quenched.nesting.newton import Conditionals
