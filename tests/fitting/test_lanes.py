@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import registry
-from quenched.fitting.lanes import drive
+from quenched.fitting.machines import drive
 from quenched.fitting.rows import Widths
 from quenched.objective import Rows
 
