@@ -20,8 +20,9 @@ from quenched.diagnostics.nested import nested_errors
 from quenched.diagnostics.optimisation import OptimisationError, optimisation_error
 from quenched.diagnostics.skewness import skewness
 from quenched.diagnostics.terms import TermsResponse, terms_draw_error, terms_optimisation_error
+from quenched.execute import quiet_blas
 from quenched.families import NestedGaussian
-from quenched.fitting import Watcher, quiet_blas
+from quenched.fitting import Watcher
 from quenched.numbers import whole_number
 from quenched.objective import Objective
 from quenched.precision import in_double

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from quenched.fitting import quiet_blas
+from quenched.execute import quiet_blas
 from quenched.models.checked import checked_features, seed_of
 from quenched.models.linear_predictors import Likelihood, LinearProblem, Path, lay_out, raise_bound
 from quenched.models.predictor_posterior import PredictorPosterior

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from quenched.fitting import quiet_blas
+from quenched.execute import quiet_blas
 from quenched.models import assessed
 from quenched.models.checked import checked_training
 from quenched.models.linear_estimator import LARGE, LinearEstimator, work_of
