@@ -2,7 +2,9 @@
 
 from quenched.fitting.ascent import Ascent, Limits, ascend
 from quenched.fitting.asked import Asked, ready, told
-from quenched.fitting.fit import assess, fit, fit_from, fit_many
+from quenched.fitting.fit import fit
+from quenched.fitting.given import assess, fit_from
+from quenched.fitting.many import fit_many
 from quenched.fitting.method import Alternating, Joint, Method
 from quenched.fitting.newton import Expander, Mode, Search
 from quenched.fitting.options import with_hints
