@@ -105,9 +105,6 @@ class StretchedGaussian(Member):
             stretched, _ = _stretch(np.asarray(heights)[:, None] * np.ones(self.dim), np.asarray(self.skew))
         return np.asarray(self.mean) + self._spread * np.asarray(stretched)
 
-    def moved(self, inner):
-        raise NotImplementedError("the maps of a sparse precision do not form a group; it is raised by Newton steps.")
-
     def shifted(self, shift):
         return StretchedGaussian(self.gaussian.shifted(shift), self.skew)  # pyright: ignore
 
