@@ -19,7 +19,7 @@ from quenched.diagnostics.mirrors import Mirror, mirrors
 from quenched.diagnostics.nested import nested_errors
 from quenched.diagnostics.optimisation import OptimisationError, optimisation_error
 from quenched.diagnostics.skewness import skewness
-from quenched.diagnostics.terms import TermsResponse, terms_draw_error, terms_optimisation_error
+from quenched.diagnostics.sums_of_terms import TermsResponse, terms_draw_error, terms_optimisation_error
 from quenched.execute import quiet_blas
 from quenched.families import NestedGaussian
 from quenched.fitting import Watcher

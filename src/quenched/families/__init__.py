@@ -13,7 +13,7 @@ from quenched.families.monomials import count_monomials, monomials
 from quenched.families.nearest_low_rank import leading
 from quenched.families.nested import Layout, Nested, NestedGaussian, full_layout
 from quenched.families.nested_at_draws import AtDraws, best_degree, nested_member
-from quenched.families.precision import cholesky_or_nan, factor_of_inverse, natural_units, positive_definite
+from quenched.families.positive_definite import cholesky_or_nan, factor_of_inverse, natural_units, positive_definite
 from quenched.families.registry import families, member_kinds
 from quenched.families.roles import Role, roles
 from quenched.families.sparse import Sparse, SparseGaussian

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import scipy  # whose parts are imported when they are first asked for: they take as long as all of ours
 
-from quenched.families.sparsity import Batch, Border, Pattern
+from quenched.families.sparsity import Border, Eliminated, Pattern
 
 _DENSE = 0.25  # share of entries from which what remains is treated as dense
 _FEW = 48  # unknowns that are treated as dense whatever they are
@@ -116,4 +116,4 @@ def _batches(pattern: Pattern, nodes: np.ndarray, across, left: np.ndarray):
         column = np.where(absent, last, pattern.places(own_nodes[:, None], safe))
         clique = pattern.places(safe[:, :, None], safe[:, None, :])
         clique = np.where(absent[:, :, None] | absent[:, None, :], last, clique)
-        yield Batch(own_nodes, neighbours, pattern.places(own_nodes, own_nodes), column, clique)
+        yield Eliminated(own_nodes, neighbours, pattern.places(own_nodes, own_nodes), column, clique)

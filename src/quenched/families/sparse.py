@@ -16,7 +16,7 @@ from quenched.families.elimination import Factor, factor
 from quenched.families.elimination_order import make_pattern
 from quenched.families.gaussian import Family, with_equal_axes
 from quenched.families.member import Member
-from quenched.families.precision import positive_definite
+from quenched.families.positive_definite import positive_definite
 from quenched.families.roles import correlation, location
 from quenched.families.sparsity import Pattern
 from quenched.frozen import static

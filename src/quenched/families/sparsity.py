@@ -8,7 +8,7 @@ import numpy as np
 import scipy  # whose parts are imported when they are first asked for: they take as long as all of ours
 
 
-class Batch(NamedTuple):
+class Eliminated(NamedTuple):
     """Unknowns that are eliminated together, each with as many neighbours; places are those of entries in `values`."""
 
     nodes: np.ndarray  # (e,)
@@ -38,7 +38,7 @@ class Pattern:
     rows: np.ndarray = field(repr=False)  # the pairs it was made of: how it is written to a file
     columns: np.ndarray = field(repr=False)
     dense: tuple[int, ...] = field(repr=False)  # unknowns that stay in the root
-    batches: tuple[Batch, ...] = field(repr=False)
+    batches: tuple[Eliminated, ...] = field(repr=False)
     border: Border | None = field(repr=False)
     root: np.ndarray = field(repr=False)  # unknowns that remain
     keys: np.ndarray = field(repr=False)  # of the entries outside border and root: larger * dim + smaller, sorted

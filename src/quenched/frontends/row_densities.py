@@ -8,21 +8,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.frontends.graph import Node
-from quenched.frontends.row_by_row import Ask, Positions, Rows, row_shape, whole
+from quenched.frontends.row_by_row import Ask, Positions, RowSource, row_shape, whole
 from quenched.frontends.summands import Summand
 from quenched.targets import Unchanging, dot
 
 
 def plan_of(
     summands: list[Summand], ask: Ask, n: int, refused: frozenset[str], shapes: dict[str, tuple[int, ...]]
-) -> "Plan":
+) -> "RowPlan":
     """What the n rows of some summands see and hold; `refused` are leaves that are seen whole anyway."""
     noticed = _Noticed(n, refused)
     jax.eval_shape(lambda: _total(noticed, summands, ask))
     return noticed.plan(shapes)
 
 
-def _total(rows: Rows, summands: Any, ask: Ask) -> Any:
+def _total(rows: RowSource, summands: Any, ask: Ask) -> Any:
     total = 0.0
     for one in summands:
         value = one.sign * jnp.reshape(rows(one.node, ask or whole(one.node)), ())
@@ -34,7 +34,7 @@ def _total(rows: Rows, summands: Any, ask: Ask) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class RowPlan:
     """What the rows of a term see and hold.
 
     Attributes
@@ -58,7 +58,7 @@ class Plan:
     by_row: bool
 
 
-class _Noticed(Rows):
+class _Noticed(RowSource):
     """Goes through a term once to see what its rows ask for."""
 
     def __init__(self, n: int, refused: frozenset[str]):
@@ -92,7 +92,7 @@ class _Noticed(Rows):
         self.asks.setdefault(str(leaf.name), {})[_Design(design.value, at)] = None
         return jnp.zeros(leaf.shape[1:], leaf.dtype)
 
-    def plan(self, shapes: dict[str, tuple[int, ...]]) -> Plan:
+    def plan(self, shapes: dict[str, tuple[int, ...]]) -> RowPlan:
         sees: dict[str, Any] = {}
         entries: dict[str, tuple[Positions, ...]] = {}
         for name, asked in self.asks.items():
@@ -108,7 +108,7 @@ class _Noticed(Rows):
         needed = {at for name in wholes for at in self.asks[name] if isinstance(at, Positions)}
         return self._held(sees, entries, needed)
 
-    def _held(self, sees: dict[str, Any], entries: dict[str, tuple[Positions, ...]], needed: set[Positions]) -> Plan:
+    def _held(self, sees: dict[str, Any], entries: dict[str, tuple[Positions, ...]], needed: set[Positions]) -> RowPlan:
         unneeded = {at for asked in self.asks.values() for at in asked if isinstance(at, Positions)} - needed
         rows, names = {}, {}
         for key, array in self.held.items():
@@ -116,7 +116,7 @@ class _Noticed(Rows):
                 names[key] = f"row {len(rows)}"
                 rows[names[key]] = array
         by_row = bool(rows) or any(what is not None for what in sees.values())
-        return Plan(sees, entries, rows, names, by_row)
+        return RowPlan(sees, entries, rows, names, by_row)
 
 
 class _Design(Positions):
@@ -143,7 +143,7 @@ def _rows_of(node: Node, ask: Ask) -> np.ndarray:
 class RowDensity(Unchanging):
     """The log density of one row."""
 
-    def __init__(self, summands: tuple[Summand, ...], ask: Ask, plan: Plan, times: float):
+    def __init__(self, summands: tuple[Summand, ...], ask: Ask, plan: RowPlan, times: float):
         self.summands, self.ask, self.times = summands, ask, times
         self.plan = replace(plan, rows={}, sees={name: None for name, what in plan.sees.items() if what is None})
         self.n = next((len(at.at) for at in ask if at is not None), 1)
@@ -152,10 +152,10 @@ class RowDensity(Unchanging):
         return self.times * _total(_OneRow(self.n, self.plan, seen, row), self.summands, self.ask)
 
 
-class _OneRow(Rows):
+class _OneRow(RowSource):
     """The row that a term is evaluated at."""
 
-    def __init__(self, n: int, plan: Plan, seen: dict[str, Any], row: Any):
+    def __init__(self, n: int, plan: RowPlan, seen: dict[str, Any], row: Any):
         super().__init__(n)
         self.plan, self.seen, self.row = plan, seen, row
 

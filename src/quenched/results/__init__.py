@@ -13,7 +13,7 @@ from quenched.results.summary import (
     quantiles_of,
     render,
     rows_of,
-    shown,
+    rows_shown,
 )
 
 __all__ = [
@@ -40,6 +40,6 @@ __all__ = [
     "render",
     "require_origin",
     "rows_of",
+    "rows_shown",
     "save",
-    "shown",
 ]
