@@ -1,7 +1,7 @@
 """Posteriors: Gaussians w = mean + scale z (full, diagonal, blocks), and warped ones."""
 
 from quenched.families.blocks import Blocks, BlocksGaussian
-from quenched.families.diagonal import Diagonal, DiagonalGaussian
+from quenched.families.diagonal import Diagonal
 from quenched.families.elimination import Factor, factor
 from quenched.families.elimination_order import make_pattern
 from quenched.families.files import read_member, write_member
@@ -21,7 +21,7 @@ from quenched.families.sparsity import Pattern
 from quenched.families.stretch import power_of, stretch_around
 from quenched.families.stretched import StretchedGaussian
 from quenched.families.triangle import pack, solve_lower
-from quenched.families.warped import Warped, WarpedGaussian
+from quenched.families.warped import Warped
 
 __all__ = [
     "LOG_TWO_PI",
@@ -29,7 +29,6 @@ __all__ = [
     "Blocks",
     "BlocksGaussian",
     "Diagonal",
-    "DiagonalGaussian",
     "Factor",
     "Family",
     "Full",
@@ -48,7 +47,6 @@ __all__ = [
     "SparseGaussian",
     "StretchedGaussian",
     "Warped",
-    "WarpedGaussian",
     "ask",
     "best_degree",
     "cholesky_or_nan",

@@ -1,16 +1,14 @@
 """What a fit returns: `Fit` and `Fits`, what happened in them, their tables, and files of them."""
 
 from quenched.results.attachment import attach, own_hyper
-from quenched.results.fit import Fit, FitError, Origin, require_origin
+from quenched.results.fit import Fit, FitError, require_origin
 from quenched.results.fits import Fits, Origins
 from quenched.results.outcome import Code, History, Optimum, Round, Status
 from quenched.results.storage import as_a_warning, insist_writable, load, save
 from quenched.results.summary import (
-    Summary,
     describe,
     evidence_in_words,
     print_summary,
-    quantiles_of,
     render,
     rows_of,
     rows_shown,
@@ -23,11 +21,9 @@ __all__ = [
     "Fits",
     "History",
     "Optimum",
-    "Origin",
     "Origins",
     "Round",
     "Status",
-    "Summary",
     "as_a_warning",
     "attach",
     "describe",
@@ -36,7 +32,6 @@ __all__ = [
     "load",
     "own_hyper",
     "print_summary",
-    "quantiles_of",
     "render",
     "require_origin",
     "rows_of",

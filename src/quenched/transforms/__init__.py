@@ -10,7 +10,6 @@ from quenched.transforms.space import (
     Space,
     describe_space,
     leaf_name,
-    leaf_names,
     lists_as_arrays,
     real_names,
 )
@@ -31,7 +30,6 @@ __all__ = [
     "describe_space",
     "interval",
     "leaf_name",
-    "leaf_names",
     "lists_as_arrays",
     "ordered",
     "positive",
