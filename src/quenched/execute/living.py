@@ -9,6 +9,7 @@ remembered, by which they are known if they come back.
 import gc
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import RLock
@@ -58,6 +59,20 @@ class CacheInfo(NamedTuple):
     """How much is held."""
 
     currsize: int
+
+
+@dataclass(frozen=True, eq=False)
+class Identified:
+    """Something by which others are made, as a key: equal to any other of the same identity, whatever stands for it."""
+
+    identity: Hashable
+    thing: Any
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identified) and self.identity == other.identity
 
 
 class Living(Generic[Made]):

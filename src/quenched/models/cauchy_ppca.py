@@ -4,13 +4,12 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from quenched.draws import Draws, Purpose, matched, smallest, stream
 from quenched.fitting import Method
-from quenched.models.checked import latent_rows, seed_of
+from quenched.models.checked import Components, latent_rows, seed_of
 from quenched.models.closed_form_ppca import fixed_signs
 from quenched.models.loadings import raise_parameters
 from quenched.models.noise import Noise, read_noise
@@ -22,7 +21,7 @@ from quenched.results import Fit, FitError, Status
 from quenched.text import shown
 
 
-class CauchyPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class CauchyPPCA(Components):
     """Principal component analysis that wild entries do not disturb.
 
     y = W x + ξ + noise, x ~ N(0, I), entries of the noise independent. Each row has a Gaussian posterior of its own;
@@ -188,15 +187,6 @@ class CauchyPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             raise FitError(self.fit_.message, self.fit_)
         if not self.fit_.converged:
             warnings.warn(f"CauchyPPCA: {self.fit_.message}", ConvergenceWarning, stacklevel=3)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.components_.shape[0]
 
 
 def _units(data: np.ndarray) -> tuple[np.ndarray, float]:

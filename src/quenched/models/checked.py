@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
@@ -12,6 +12,25 @@ from quenched.numbers import real_array
 from quenched.text import shown
 
 _MOST = 1e15  # samples that one may count for
+
+
+class TakesSparse:
+    """Of estimators whose rows may be sparse."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()  # pyright: ignore
+        tags.input_tags.sparse = True
+        return tags
+
+
+class Components(TakesSparse, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """The base of estimators that turn rows into a few latent variables. Not to be used by itself."""
+
+    components_: np.ndarray
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.components_.shape[0]
 
 
 def validated(estimator: BaseEstimator, X: Any, *rest: Any, **options: Any) -> Any:
@@ -44,7 +63,7 @@ def seed_of(random_state: Any) -> int:
         ) from error
 
 
-def checked_rows(estimator: BaseEstimator, X: Any) -> Any:
+def new_rows(estimator: BaseEstimator, X: Any) -> Any:
     """New rows, dense or CSR, with the columns of the training rows."""
     return validated(estimator, X, accept_sparse="csr", dtype=np.float64, reset=False)
 

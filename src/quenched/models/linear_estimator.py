@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from quenched.execute import quiet_blas
-from quenched.models.checked import checked_rows, seed_of
+from quenched.models.checked import TakesSparse, new_rows, seed_of
 from quenched.models.linear_predictors import Likelihood, LinearProblem, Path, lay_out, raise_bound
 from quenched.models.predictor_posterior import PredictorPosterior
 from quenched.numbers import positive_number, whole_number, yes_or_no
@@ -21,7 +21,7 @@ LARGE = 1e9  # multiplications from which on BLAS's threads are worth their wait
 _DATA = ("_training", "_assessed")  # what is not pickled
 
 
-class LinearEstimator(BaseEstimator, ABC):
+class LinearEstimator(TakesSparse, BaseEstimator, ABC):
     """The base of estimators whose data see linear predictors only. Not to be used by itself."""
 
     _posterior: PredictorPosterior
@@ -31,11 +31,6 @@ class LinearEstimator(BaseEstimator, ABC):
     def __getstate__(self) -> dict[str, Any]:
         """All but the training rows: they may be large, and only `fit_` needs them."""
         return {name: value for name, value in super().__getstate__().items() if name not in _DATA}  # pyright: ignore
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     @property
     def fit_(self) -> Fit:
@@ -98,7 +93,7 @@ class LinearEstimator(BaseEstimator, ABC):
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        return checked_rows(self, X)
+        return new_rows(self, X)
 
 
 def work_of(X: Any) -> float:

@@ -3,16 +3,16 @@
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from quenched.models.checked import latent_rows, validated
+from quenched.models.checked import Components, latent_rows, validated
 from quenched.models.closed_form_ppca import PPCASolution, fit_ppca
 from quenched.models.predictor_posterior import dense
 from quenched.numbers import whole_number
 
 
-class PPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class PPCA(Components):
     """Probabilistic principal component analysis by maximum likelihood (Tipping and Bishop 1999).
 
     y = W x + μ + ε with x ~ N(0, I) and Gaussian noise. Rows may be fewer than columns; missing values are refused.
@@ -87,15 +87,6 @@ class PPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _rows(self, X: Any) -> np.ndarray:
         return checked_rows(self, X, reset=False)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.components_.shape[0]
 
 
 def checked_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarray:

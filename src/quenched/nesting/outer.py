@@ -11,6 +11,7 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.draws import Purpose, make, stream
+from quenched.execute import Identified
 from quenched.nesting.algebra import Dense
 from quenched.nesting.at_mode import AtMode
 from quenched.nesting.by_draws import ByDraws, DrawArrays
@@ -144,7 +145,7 @@ def make_outer(
     inner: Any = AtMode(inner.algebra, inner) if at_mode else inner
     known = None if any(one is None for one in seen) else (seen, split, _structure(inner))
     if known is not None:
-        inner = _kept(_Key(known, inner))
+        inner = _kept(Identified(known, inner))
     theta = point[split.outer_places]
     precision = np.zeros((inner.algebra.size, 1))
     precision[inner.algebra.diagonal] = _COLD
@@ -160,19 +161,6 @@ def _structure(inner: Any) -> Hashable:
     return inner.algebra, tuple((rows.sights, rows.outside, rows.term and rows.term.parts) for rows in inner.rows)
 
 
-class _Key:
-    """What makes two inner problems the same, so that what was compiled for one serves the other."""
-
-    def __init__(self, identity: Hashable, inner: Inner):
-        self.identity, self.inner = identity, inner
-
-    def __hash__(self) -> int:
-        return hash(self.identity)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.identity == other.identity
-
-
 @lru_cache(maxsize=32)
-def _kept(key: _Key) -> Inner:
-    return key.inner
+def _kept(key: Identified) -> Inner:
+    return key.thing

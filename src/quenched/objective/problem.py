@@ -1,6 +1,6 @@
 """A target on the real line: the user's function, its parameters' space, its data, and a way to evaluate it."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
-from quenched.execute import Execution, Executor, Here, Living, Programs, Work, bytes_held, trace
+from quenched.execute import Execution, Executor, Here, Identified, Living, Programs, Work, bytes_held, trace
 from quenched.numbers import native
 from quenched.objective.host_target import host_function, shapes_of
 from quenched.targets import Form, Hyper, Model, Target, call, fingerprint, insist_number
@@ -48,21 +48,8 @@ class RealLine:
         return value
 
 
-class _Key:
-    """What makes two compiled programs the same."""
-
-    def __init__(self, identity: Hashable, function: RealLine):
-        self.identity, self.function = identity, function
-
-    def __hash__(self) -> int:
-        return hash(self.identity)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.identity == other.identity
-
-
 _programs: Living[tuple[Programs, RealLine]] = Living(
-    lambda key: (trace(key.function), key.function), lambda key: bytes_held(key.function.target.function)
+    lambda key: (trace(key.thing), key.thing), lambda key: bytes_held(key.thing.target.function)
 )
 
 
@@ -201,7 +188,7 @@ def _put_together(
         seen = fingerprint(target.function)
         identity = (seen, target.adds_jacobian, target.on_real_line, space, shapes, data is None)
         # What may change unseen is traced for this fit alone.
-        key = _Key(identity, function)
+        key = Identified(identity, function)
         programs, function = _programs.passing(key) if seen is None else _programs(key)
     form, start = target.make_form(space.dim), Hyper(free, prior, noise)
     return Problem(target, space, form, data, start, hyper, execution, programs, function, model)

@@ -1,6 +1,6 @@
 """The programs of a term: what is asked of its rows, compiled once for all that its function is known to see."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -9,24 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.execute import Identified
 from quenched.families import stretch_around
 from quenched.objective import Problem
 from quenched.targets import LocalTerm, fingerprint, log_density_of
 
 _UNROLLED = 8  # numbers up to which the Cholesky factor is written out
-
-
-class _Key:
-    """What makes two programs the same."""
-
-    def __init__(self, identity: Hashable, make: Callable):
-        self.identity, self.make = identity, make
-
-    def __hash__(self) -> int:
-        return hash(self.identity)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.identity == other.identity
 
 
 class Programs(NamedTuple):
@@ -38,8 +26,8 @@ class Programs(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _kept(key: _Key) -> Programs:
-    return key.make()
+def _kept(key: Identified) -> Programs:
+    return key.thing()
 
 
 def programs_of(term: LocalTerm, problem: Problem) -> Programs:
@@ -54,7 +42,7 @@ def programs_of(term: LocalTerm, problem: Problem) -> Programs:
     hyper = (
         None if like is None else (jax.tree.structure(like), tuple(np.shape(leaf) for leaf in jax.tree.leaves(like)))
     )
-    return _kept(_Key((seen, shape, term.sights, hyper), make))
+    return _kept(Identified((seen, shape, term.sights, hyper), make))
 
 
 def _made(term: LocalTerm, unravel: Callable | None) -> Programs:
