@@ -40,13 +40,13 @@ class Form(Frozen):
         """The precisions that `updated` renews."""
         return ()
 
-    @abstractmethod
     def weight(self, hyper: Hyper) -> Array | float:
         """What multiplies the target's function."""
+        return 1.0
 
-    @abstractmethod
     def offset(self, hyper: Hyper) -> Array | float:
         """The constant of the likelihood."""
+        return 0.0
 
     @abstractmethod
     def log_prior(self, points: Array, hyper: Hyper) -> Array:
@@ -56,14 +56,14 @@ class Form(Frozen):
     def penalty(self, posterior: Any, hyper: Hyper) -> Array:
         """What is added to the expected log likelihood: the entropy, or minus the exact KL to the prior."""
 
-    @abstractmethod
     def updated(self, hyper: Hyper, moments: Moments) -> Hyper:
         """The precisions that raise the bound most, given the posterior: Eqs. (13) and (14) of the paper."""
+        return hyper
 
     @property
     def learns(self) -> bool:
         """Whether `updated` changes anything."""
-        return False
+        return bool(self.learned)
 
     @abstractmethod
     def prior(self, hyper: Hyper) -> tuple[np.ndarray, np.ndarray] | None:
@@ -73,20 +73,11 @@ class Form(Frozen):
 class EntropyForm(Form):
     """mean of log p over the draws + entropy(q), for any unnormalised log density."""
 
-    def weight(self, hyper):
-        return 1.0
-
-    def offset(self, hyper):
-        return 0.0
-
     def log_prior(self, points, hyper):
         return np.zeros(points.shape[:-1])
 
     def penalty(self, posterior, hyper):
         return posterior.entropy()
-
-    def updated(self, hyper, moments):
-        return hyper
 
     def prior(self, hyper):
         return None
@@ -107,10 +98,6 @@ class ExactKLForm(Form):
     @property
     def learned(self):
         return ("prior_precision",) * self.learn_prior + ("noise_precision",) * self.learn_noise
-
-    @property
-    def learns(self):
-        return self.learn_prior or self.learn_noise
 
     def weight(self, hyper):
         return 1.0 if self.n_targets is None else hyper.noise_precision
@@ -168,12 +155,6 @@ class GaussianPriorForm(Form):
 
     dense: DensePrior
 
-    def weight(self, hyper):
-        return 1.0
-
-    def offset(self, hyper):
-        return 0.0
-
     def log_prior(self, points, hyper):
         away = points - self.dense.mean
         constant = self.dense.log_determinant - len(self.dense.mean) * LOG_TWO_PI
@@ -181,9 +162,6 @@ class GaussianPriorForm(Form):
 
     def penalty(self, posterior, hyper):
         return -posterior.kl_to_gaussian(self.dense.mean, self.dense.precision, self.dense.log_determinant)
-
-    def updated(self, hyper, moments):
-        return hyper
 
     def prior(self, hyper):
         return self.dense.mean, self.dense.precision
