@@ -14,8 +14,7 @@ import numpy as np
 
 from quenched.draws import matched
 from quenched.families import Full
-from quenched.objective import Objective
-from quenched.problem import make_problem
+from quenched.objective import Objective, make_problem
 from quenched.targets import log_density
 from quenched.transforms import describe_space
 

@@ -16,9 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import quenched as qd
-from quenched.objective import log_ratios
+from quenched.objective import Problem, log_ratios, make_problem
 from quenched.posterior import to_natural
-from quenched.problem import Problem, make_problem
 from quenched.targets import log_density
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

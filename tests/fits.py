@@ -3,9 +3,8 @@
 import numpy as np
 
 from quenched.families import Diagonal
-from quenched.outcome import History, Round, Status
 from quenched.posterior import Posterior
-from quenched.result import Fit
+from quenched.results import Fit, History, Round, Status
 from quenched.transforms import describe_space
 
 SD = 0.5  # of every coordinate on the real line

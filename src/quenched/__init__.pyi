@@ -6,10 +6,7 @@ from .families import Blocks, LowRank, Sparse, Warped
 from .fitting import Alternating, Joint, Streaming, assess, fit, fit_many
 from .frontends import from_numpyro, from_pymc, from_stan, from_torch
 from .nesting import nested
-from .outcome import Status
-from .result import Fit, FitError
-from .results import Fits
-from .storage import load
+from .results import Fit, FitError, Fits, Status, load
 from .targets import (
     Model,
     dot,

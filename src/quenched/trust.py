@@ -17,7 +17,7 @@ from quenched.transforms import Parameters, Space
 from quenched.weights import BAD, GOOD, Weights
 
 if TYPE_CHECKING:
-    from quenched.result import Fit
+    from quenched.results import Fit
 
 DRAWS_MATTER = "draws matter"  # the rule that more draws would mend
 OF_FAMILY = (

@@ -19,7 +19,7 @@ import pytest
 from scipy import sparse
 
 import quenched as qd
-from quenched.problem import _programs
+from quenched.objective.problem import _programs
 from quenched.targets import fingerprint
 from tracing import Traces
 

@@ -78,7 +78,7 @@ def test_samples_outside_the_support_get_no_weight():
     fit = qd.fit(lambda w: -0.5 * w @ w, np.zeros(1), progress=False)
     cut_off = qd.fit(lambda w: -0.5 * w @ w, fit, progress=False)
     from quenched.diagnostics import weigh
-    from quenched.problem import make_problem
+    from quenched.objective import make_problem
     from quenched.targets import log_density
 
     with jax.enable_x64(True):

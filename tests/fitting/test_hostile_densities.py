@@ -116,7 +116,7 @@ RIGHT = {
 @pytest.mark.parametrize("name", RIGHT)
 def test_nothing_is_said_of_a_gradient_that_is_right_or_cannot_be_known(name):
     from quenched.fitting.promises import examine
-    from quenched.problem import make_problem
+    from quenched.objective import make_problem
     from quenched.transforms import describe_space
 
     space, point = describe_space(np.zeros(3), None)

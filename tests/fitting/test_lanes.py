@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import registry
-from quenched.fitting.lanes import drive
+from quenched.fitting.machines import drive
 from quenched.fitting.rows import Widths
-from quenched.problem import Rows
+from quenched.objective import Rows
 
 
 class Toy(NamedTuple):

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import quenched as qd
-from quenched import problem
-from quenched.execute import deadline, forks
+from quenched.execute import deadline, forks, threads
 from quenched.execute.living import Living
-from quenched.fitting import progress, threads
+from quenched.fitting import progress
+from quenched.objective import problem
 
 
 class Clock:

@@ -48,8 +48,7 @@ def test_without_second_derivatives_it_starts_along_the_leading_directions():
     """A function on the host that has a gradient; the mode is not looked for where there are many parameters."""
     from quenched.draws import make
     from quenched.fitting.leading import along_curvature
-    from quenched.objective import Objective
-    from quenched.problem import make_problem
+    from quenched.objective import Objective, make_problem
     from quenched.targets import read_model
     from quenched.transforms import describe_space
 

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 import quenched as qd
-from quenched import objective
-from quenched.bound import Chunks
+from quenched.objective import Chunks, objective
 
 N, DIM = 5000, 3
 

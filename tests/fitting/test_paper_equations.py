@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 import paper_formulas as paper
 import quenched as qd
 import registry
-from quenched.coordinates import Coordinates
 from quenched.families import Full
 from quenched.families.full import from_scale
 from quenched.families.triangle import unpack
-from quenched.objective import Objective
-from quenched.problem import make_problem
+from quenched.objective import Coordinates, Objective, make_problem
 from quenched.targets import Hyper
 from quenched.transforms import describe_space
 

@@ -9,7 +9,7 @@ import pytest
 import quenched as qd
 import simulators
 from quenched.fitting import shares
-from quenched.problem import make_problem
+from quenched.objective import make_problem
 from quenched.targets import Hyper
 from quenched.transforms import describe_space
 

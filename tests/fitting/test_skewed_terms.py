@@ -12,7 +12,7 @@ from quenched.families import Sparse, SparseGaussian, StretchedGaussian
 from quenched.fitting.progress import Watcher
 from quenched.fitting.variational_newton import variational_newton
 from quenched.projected import ProjectedBound
-from quenched.summary import rows_of
+from quenched.results import rows_of
 
 GROUPS = 320  # more than a dense warped posterior is tried for
 GROUP = np.repeat(np.arange(GROUPS), 2)

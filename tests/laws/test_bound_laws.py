@@ -179,8 +179,7 @@ def scaled(fit):
 
 def remember_sizes(monkeypatch, sizes):
     """Note how many points every program of the bound evaluates side by side."""
-    from quenched import objective
-    from quenched.bound import Chunks
+    from quenched.objective import Chunks, objective
 
     program = objective._slope
 

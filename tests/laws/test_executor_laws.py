@@ -6,7 +6,7 @@ import pytest
 import problems
 import quenched as qd
 import registry
-from quenched.problem import make_problem
+from quenched.objective import make_problem
 from quenched.targets import log_density
 from quenched.transforms import describe_space
 

@@ -18,7 +18,7 @@ import quenched as qd
 import registry
 from quenched.families import member_kinds, read_member, write_member
 from quenched.posterior import Posterior
-from quenched.storage import load, save
+from quenched.results import load, save
 from quenched.transforms import describe_space, read_transform, transform_kinds, write_transform
 
 every_family = pytest.mark.parametrize("family", sorted(registry.FAMILIES))

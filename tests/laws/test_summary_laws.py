@@ -12,7 +12,7 @@ import quenched as qd
 import registry
 from fits import SD, make_fit
 from quenched.posterior import Posterior, natural_quantiles
-from quenched.summary import rows_of, shown
+from quenched.results import rows_of, rows_shown
 from quenched.transforms import describe_space
 
 EVERYTHING = {
@@ -94,7 +94,7 @@ def test_what_finds_no_place_is_counted():
 @registry.law
 @given(st.lists(st.integers(0, 80), min_size=1, max_size=50))
 def test_the_rows_shown_are_few_and_fair(sizes):
-    places, hidden = shown(sizes)
+    places, hidden = rows_shown(sizes)
     assert len(places) <= 30
     numbers = [place for place in places if not isinstance(place, str)]
     assert len(set(numbers)) == len(numbers)

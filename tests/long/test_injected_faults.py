@@ -235,7 +235,7 @@ SAVING = """
 import sys
 import numpy as np
 import quenched as qd
-from quenched.storage import load, save
+from quenched.results import load, save
 fit = load(sys.argv[1])
 print("ready", flush=True)
 while True:

@@ -10,8 +10,8 @@ from matplotlib.collections import LineCollection
 
 import quenched as qd
 from fits import SD, THREE_ROUNDS, make_fit
-from quenched.outcome import Round
 from quenched.plots import plot_fit, plot_marginals, plot_monitor
+from quenched.results import Round
 
 SCHOOLS = {"mu": 4.0, "tau": 3.0, "eta": np.zeros(8)}
 MANY = {"w": np.zeros((20, 5)), "b": np.linspace(-1, 1, 30), "s": np.array([0.2, 0.3, 0.5]), "tau": 1.0}

@@ -11,8 +11,8 @@ import pytest
 
 import quenched as qd
 from fits import ONE_ROUND, THREE_ROUNDS, make_fit
-from quenched.outcome import Optimum, Round, Status
 from quenched.report import fit_report, write_report
+from quenched.results import Optimum, Round, Status
 
 START = {"mu": 4.0, "tau": 3.0, "eta": np.zeros(8)}
 

@@ -9,7 +9,7 @@ from jax.scipy.stats import norm
 
 import quenched as qd
 from quenched.diagnostics import check_structure
-from quenched.problem import make_problem
+from quenched.objective import make_problem
 from quenched.targets import local_terms
 from quenched.transforms import describe_space
 from registry import FAMILIES

@@ -16,8 +16,7 @@ from quenched.families import Pattern, SparseGaussian, factor
 from quenched.fitting import assess, ready, told, with_hints
 from quenched.nesting import Split
 from quenched.numbers import yes_or_no
-from quenched.outcome import Status
-from quenched.result import Fit
+from quenched.results import Fit, Status
 from quenched.targets import Model, Target, check_terms, local_terms, read_model
 from quenched.transforms import describe_space, real_names
 

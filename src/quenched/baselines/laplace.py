@@ -13,8 +13,7 @@ import numpy as np
 
 from quenched.fitting import Asked, Mode, Search, ready, told, with_hints
 from quenched.numbers import yes_or_no
-from quenched.outcome import Code
-from quenched.result import Fit
+from quenched.results import Code, Fit
 from quenched.targets import Model, Target, read_model
 from quenched.transforms import describe_space
 

@@ -27,8 +27,7 @@ from quenched.nesting import (
     third_order,
 )
 from quenched.numbers import yes_or_no
-from quenched.outcome import Status
-from quenched.result import Fit
+from quenched.results import Fit, Status
 from quenched.targets import Model, Target
 from quenched.text import shown
 from quenched.transforms import real_names

@@ -10,7 +10,7 @@ from quenched.cli.misuse import Misuse, blame
 
 if TYPE_CHECKING:
     from quenched.cli.model import ModelFile
-    from quenched.result import Fit
+    from quenched.results import Fit
     from quenched.targets import Model
 
 _DESCRIPTION = """\
@@ -161,7 +161,7 @@ def _continued(file: "ModelFile", path: Path) -> "Model":
     """The model, beginning at the earlier result, in the space of the model as it is now."""
     from dataclasses import replace
 
-    from quenched.storage import load
+    from quenched.results import load
     from quenched.transforms import describe_space
 
     if not path.exists():
@@ -188,7 +188,7 @@ def _print(fit: "Fit", quiet: bool) -> None:
     from rich.console import Console
 
     from quenched.cli.commands import as_commands
-    from quenched.summary import print_summary
+    from quenched.results import print_summary
 
     if quiet:
         print(as_commands(fit.verdict))

@@ -11,7 +11,6 @@ class Solution(NamedTuple):
 
     vector: np.ndarray
     residual: np.ndarray  # the right-hand side minus A times the vector
-    n_products: int
     converged: bool
     definite: bool  # no direction of negative curvature was met
 
@@ -64,9 +63,7 @@ def solve_all(
         direction = residual + np.divide(square, before, out=np.zeros(width), where=before > 0.0)[:, None] * direction
         for place in np.flatnonzero(at_work & (~positive | (square <= enough) | (count >= max_products))):
             converged, definite = bool(positive[place] & (square[place] <= enough[place])), bool(positive[place])
-            ended[int(owner[place])] = Solution(
-                x[place].copy(), residual[place].copy(), int(count[place]), converged, definite
-            )
+            ended[int(owner[place])] = Solution(x[place].copy(), residual[place].copy(), converged, definite)
             owner[place] = -1
 
 
@@ -81,5 +78,5 @@ class _Queue:
         for row in self.rows:
             if self.right[row].any():
                 return row
-            ended[row] = Solution(np.zeros_like(self.right[row]), self.right[row], 0, converged=True, definite=True)
+            ended[row] = Solution(np.zeros_like(self.right[row]), self.right[row], converged=True, definite=True)
         return -1

@@ -2,13 +2,10 @@
 
 import numpy as np
 
-from quenched.bound import Slope
-from quenched.coordinates import Coordinates
 from quenched.draws import antithetic
 from quenched.families import Member, ask, factor_of_inverse
 from quenched.fitting import Expander
-from quenched.objective import Objective, place
-from quenched.problem import Problem
+from quenched.objective import Coordinates, Objective, Problem, Slope, place
 from quenched.targets import Hyper
 
 _MAX_HESSIAN_DIM = 500  # beyond, the mean is left as it is

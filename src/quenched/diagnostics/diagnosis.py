@@ -19,14 +19,15 @@ from quenched.diagnostics.mirrors import Mirror, mirrors
 from quenched.diagnostics.nested import nested_errors
 from quenched.diagnostics.optimisation import OptimisationError, optimisation_error
 from quenched.diagnostics.skewness import skewness
-from quenched.diagnostics.terms import TermsResponse, terms_draw_error, terms_optimisation_error
+from quenched.diagnostics.sums_of_terms import TermsResponse, terms_draw_error, terms_optimisation_error
+from quenched.execute import quiet_blas
 from quenched.families import NestedGaussian
-from quenched.fitting import Watcher, quiet_blas
+from quenched.fitting import Watcher
 from quenched.numbers import whole_number
 from quenched.objective import Objective
 from quenched.precision import in_double
 from quenched.projected import ProjectedBound
-from quenched.result import Fit, require_origin
+from quenched.results import Fit, require_origin
 from quenched.transforms import Parameters, real_names
 from quenched.trust import Answer, Departure, Moved, Reweighted, departures, moved, reweight
 from quenched.weights import Weighed, Weights
@@ -153,7 +154,7 @@ class Diagnosis(Weighed):
         return verdict(self)
 
     def __str__(self) -> str:
-        from quenched.summary import render
+        from quenched.results import render
 
         return render(self.fit, self)
 

@@ -13,14 +13,12 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from quenched.coordinates import Coordinates
 from quenched.draws import Draws, replicates
 from quenched.families import Member
 from quenched.fitting import Ascent, Limits, ascend
-from quenched.objective import Objective
-from quenched.outcome import Code
+from quenched.objective import Coordinates, Objective, Problem
 from quenched.posterior import Posterior, natural_moments
-from quenched.problem import Problem
+from quenched.results import Code
 from quenched.targets import Hyper
 from quenched.transforms import Parameters
 
@@ -39,7 +37,7 @@ class DrawError(NamedTuple):
     bound: float
 
 
-class Answer(NamedTuple):
+class Outcome(NamedTuple):
     """What one set of draws leads to."""
 
     mean: Parameters
@@ -48,10 +46,10 @@ class Answer(NamedTuple):
     bound: float
 
 
-def answer_of(problem: Problem, posterior: Member, hyper: Hyper, bound: float) -> Answer:
+def answer_of(problem: Problem, posterior: Member, hyper: Hyper, bound: float) -> Outcome:
     """Means and standard deviations in natural units, hyperparameters as the user wrote them, and the bound."""
     mean, sd = natural_moments(Posterior(jax.tree.map(np.asarray, posterior)), problem.space)
-    return Answer(mean, sd, problem.describe_hyper(hyper), bound)
+    return Outcome(mean, sd, problem.describe_hyper(hyper), bound)
 
 
 def draw_error(
@@ -59,10 +57,10 @@ def draw_error(
     coordinates: Coordinates,
     hyper: Hyper,
     draws: Draws,
-    own: Answer,
+    own: Outcome,
     count: int,
     seed: int,
-    read: Callable[[Problem, Member, Hyper, float], Answer] = answer_of,
+    read: Callable[[Problem, Member, Hyper, float], Outcome] = answer_of,
 ) -> tuple[DrawError, int]:
     """The errors, and the gradient evaluations they took.
 
@@ -87,7 +85,7 @@ def draw_error(
     return DrawError(errors.mean, errors.sd, errors.hyper, float(errors.bound)), n_evaluations
 
 
-def with_distance(errors: DrawError, own: Answer, top: Answer) -> DrawError:
+def with_distance(errors: DrawError, own: Outcome, top: Outcome) -> DrawError:
     """Errors that hold for an ascent that stopped short of its top: the way that is left counts, too."""
     both = lambda error, here, there: np.hypot(error, np.abs(there - here))
     mean, sd = (

@@ -9,8 +9,7 @@ import numpy as np
 
 from quenched.draws import Purpose, generator
 from quenched.families import Member
-from quenched.objective import log_ratios, place
-from quenched.problem import Problem
+from quenched.objective import Problem, log_ratios, place
 from quenched.targets import Hyper
 from quenched.weights import Weights, weigh_ratios
 

@@ -16,13 +16,13 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
-from quenched.coordinates import Coordinates
 from quenched.diagnostics.conjugate_gradients import solve_all
 from quenched.diagnostics.curvature import Curvature
 from quenched.diagnostics.products import Products, by_differences, by_expansions, plan, width
-from quenched.execute import compiled, obey_interrupts
+from quenched.execute import compiled, obey_interrupts, quiet_blas
 from quenched.families import Role, roles
-from quenched.fitting import Watcher, quiet_blas
+from quenched.fitting import Watcher
+from quenched.objective import Coordinates
 from quenched.posterior import moment_draws
 from quenched.precision import in_double
 from quenched.text import shown

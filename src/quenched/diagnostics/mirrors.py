@@ -14,8 +14,7 @@ import numpy as np
 
 from quenched.draws import Purpose, generator
 from quenched.families import Member, ask
-from quenched.objective import cut, place
-from quenched.problem import Problem
+from quenched.objective import Problem, cut, place
 from quenched.targets import Hyper
 from quenched.transforms import Leaf, real
 

@@ -10,17 +10,16 @@ import jax
 import numpy as np
 
 from quenched.diagnostics.curvature import Curvature, whitened
-from quenched.diagnostics.draw_error import Answer, DrawError, draw_error
+from quenched.diagnostics.draw_error import DrawError, Outcome, draw_error
 from quenched.diagnostics.linear_response import LinearResponse
 from quenched.diagnostics.optimisation import OptimisationError, optimisation_error
 from quenched.families import Member
 from quenched.fitting import Watcher
 from quenched.nesting import outer_of
-from quenched.objective import Objective
+from quenched.objective import Objective, Problem
 from quenched.posterior import Posterior, moment_draws, to_natural
 from quenched.precision import in_double
-from quenched.problem import Problem
-from quenched.result import Fit, require_origin
+from quenched.results import Fit, require_origin
 from quenched.targets import Hyper
 from quenched.weights import Weights
 
@@ -58,7 +57,7 @@ class _Answering:
         self.member, self.space = fit.posterior.member, fit.space
         self.z = moment_draws(fit.posterior.dim).points
 
-    def __call__(self, problem: Problem, posterior: Member, hyper: Hyper, bound: float) -> Answer:
+    def __call__(self, problem: Problem, posterior: Member, hyper: Hyper, bound: float) -> Outcome:
         own: Any = self.member
         places, z = np.array(own.places), self.z.copy()
         thetas = Posterior(posterior).transform(z[:, places])
@@ -66,4 +65,4 @@ class _Answering:
             z[:, places] = np.asarray(own.outer.standardise(thetas))
         natural = to_natural(self.space, Posterior(own).transform(z))
         mean, sd = (jax.tree.map(lambda leaf, of=of: of(leaf, axis=0), natural) for of in (np.mean, np.std))
-        return Answer(mean, sd, None, bound)
+        return Outcome(mean, sd, None, bound)

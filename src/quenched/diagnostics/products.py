@@ -14,13 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.bound import close, half_of_mirrored, nothing, totals_at
-from quenched.coordinates import Coordinates
 from quenched.diagnostics.curvature import Curvature
 from quenched.execute import Evaluation, compiled
 from quenched.families import ask
 from quenched.fitting import Expander
-from quenched.objective import place
+from quenched.objective import Coordinates, close, half_of_mirrored, nothing, place, totals_at
 from quenched.targets import Form, Hyper
 
 Products = Callable[[np.ndarray], np.ndarray]  # of rows, as many as it was made for

@@ -6,7 +6,7 @@ from quenched.diagnostics.importance import weigh
 from quenched.draws import Purpose, generator
 from quenched.numbers import whole_number
 from quenched.precision import in_double
-from quenched.result import Fit, require_origin
+from quenched.results import Fit, require_origin
 from quenched.transforms import Parameters
 from quenched.weights import BAD, weigh_ratios
 

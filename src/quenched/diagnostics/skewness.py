@@ -9,8 +9,7 @@ import numpy as np
 from quenched.arrays import Array
 from quenched.draws import Purpose, antithetic, stream
 from quenched.families import Member
-from quenched.objective import cut, place
-from quenched.problem import Problem
+from quenched.objective import Problem, cut, place
 from quenched.targets import Hyper
 
 _MOST_DRIVING = 4

@@ -11,8 +11,8 @@ import jax
 import numpy as np
 
 from quenched.draws import Purpose, generator
+from quenched.objective import Problem, make_problem
 from quenched.precision import in_double
-from quenched.problem import Problem, make_problem
 from quenched.targets import Target, read_model
 from quenched.transforms import describe_space
 

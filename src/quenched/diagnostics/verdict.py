@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from quenched.summary import rows_of
+from quenched.results import rows_of
 from quenched.targets import EntropyForm
 from quenched.transforms import real_names
 from quenched.trust import DRAWS_MATTER, OF_FAMILY, SD_DRIFT, Answer, Drift, Facts, Trust, answer
@@ -13,7 +13,7 @@ from quenched.weights import BAD
 
 if TYPE_CHECKING:
     from quenched.diagnostics.diagnosis import Diagnosis
-    from quenched.result import Fit
+    from quenched.results import Fit
 
 _SHORT_OF_TOP = 0.01  # nats
 _DRAWS_MATTER = 0.1  # posterior standard deviations

@@ -3,7 +3,7 @@
 from quenched.execute.blocks import InBlocks
 from quenched.execute.deadline import GRACE, Expired, until
 from quenched.execute.effort import Effort, Program, effort
-from quenched.execute.execution import SMALL_CHUNK, Elsewhere, Execution, Here, Work
+from quenched.execute.execution import Elsewhere, Execution, Here, Work
 from quenched.execute.executor import Evaluation, Executor
 from quenched.execute.forks import insist_not_forked
 from quenched.execute.host import Host, HostFunction
@@ -16,12 +16,12 @@ from quenched.execute.memory import out_of_memory
 from quenched.execute.mesh_devices import exchanged, on_devices
 from quenched.execute.pool import CallFailed, Pool, pickled
 from quenched.execute.sharded import Sharded, agreed, read_mesh, writes
-from quenched.execute.traced import Programs, Traceable, Traced, trace
+from quenched.execute.threads import quiet_blas
+from quenched.execute.traced import Programs, Traceable, trace
 from quenched.execute.waiting import StuckProgram, Wait
 
 __all__ = [
     "GRACE",
-    "SMALL_CHUNK",
     "CallFailed",
     "Effort",
     "Elsewhere",
@@ -41,7 +41,6 @@ __all__ = [
     "Sharded",
     "StuckProgram",
     "Traceable",
-    "Traced",
     "Wait",
     "Work",
     "agreed",
@@ -58,6 +57,7 @@ __all__ = [
     "on_devices",
     "out_of_memory",
     "pickled",
+    "quiet_blas",
     "read_mesh",
     "shared_by_functions",
     "trace",

@@ -37,8 +37,8 @@ class InBlocks(Execution):
     between: Callable[[Any, int, int], Any]
     memory: float | None = None
 
-    def executor(self, work: Work, n_draws: int) -> "Blocks":
-        return Blocks(self, work, n_draws)
+    def executor(self, work: Work, n_draws: int) -> "BlockExecutor":
+        return BlockExecutor(self, work, n_draws)
 
     def promoted(self, data: Any, promote: Callable[[Any], Any]) -> Any:
         """They stay where they are until they are read."""
@@ -48,7 +48,7 @@ class InBlocks(Execution):
         return {"rows": "in blocks"}
 
 
-class Blocks(Executor):
+class BlockExecutor(Executor):
     """Adds a traced function up over blocks of rows."""
 
     def __init__(self, execution: InBlocks, work: Work, n_draws: int):

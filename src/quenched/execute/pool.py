@@ -49,7 +49,7 @@ class Raised(NamedTuple):
     trace: str
 
 
-class Batch(NamedTuple):
+class Answered(NamedTuple):
     """What a worker answers: as many answers as it came to, and how long they took. None if it does not know the work."""
 
     answers: list[Any] | None
@@ -59,7 +59,7 @@ class Batch(NamedTuple):
 _known: OrderedDict[str, tuple[Callable[[Any, Any], Any], Any]] = OrderedDict()  # of this worker
 
 
-def work(key: str, sent: Any, many: Sequence[Any]) -> Batch:
+def work(key: str, sent: Any, many: Sequence[Any]) -> Answered:
     """Runs in a worker: the answers up to the first call that raises."""
     if sent is not None and key not in _known:
         _known[key] = pickle.loads(sent) if isinstance(sent, bytes) else sent
@@ -67,11 +67,11 @@ def work(key: str, sent: Any, many: Sequence[Any]) -> Batch:
             _known.popitem(last=False)
     known = _known.get(key)
     if known is None:
-        return Batch(None, 0.0)
+        return Answered(None, 0.0)
     return _answers(*known, many)
 
 
-def _answers(call: Callable[[Any, Any], Any], data: Any, many: Sequence[Any]) -> Batch:
+def _answers(call: Callable[[Any, Any], Any], data: Any, many: Sequence[Any]) -> Answered:
     answers, began = [], time.perf_counter()
     for parameters in many:
         try:
@@ -79,7 +79,7 @@ def _answers(call: Callable[[Any, Any], Any], data: Any, many: Sequence[Any]) ->
         except Exception as error:
             answers.append(Raised(f"{type(error).__name__}: {error}", traceback.format_exc()))
             break
-    return Batch(answers, time.perf_counter() - began)
+    return Answered(answers, time.perf_counter() - began)
 
 
 class Pool(Calls):
@@ -151,7 +151,7 @@ class Pool(Calls):
         self._delivered = self._delivered or failed is None
         return failed
 
-    def _take(self, found: Batch, batch: list[int], many: Sequence[Any], answers: dict) -> None:
+    def _take(self, found: Answered, batch: list[int], many: Sequence[Any], answers: dict) -> None:
         assert found.answers is not None
         for place, answer in zip(batch, found.answers, strict=False):
             if isinstance(answer, Raised):

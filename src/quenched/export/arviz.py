@@ -15,7 +15,7 @@ from quenched.export.rows import log_likelihood_of, observed_of
 from quenched.numbers import seed_number, whole_number
 from quenched.objective import log_q, log_ratios
 from quenched.precision import in_double
-from quenched.result import Fit
+from quenched.results import Fit
 
 if TYPE_CHECKING:
     from xarray import DataTree

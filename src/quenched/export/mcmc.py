@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.objective import Problem, RealLine
 from quenched.posterior import to_natural
 from quenched.precision import in_double
-from quenched.problem import Problem, RealLine
-from quenched.result import Fit, require_origin
+from quenched.results import Fit, require_origin
 from quenched.targets import Hyper
 from quenched.transforms import Parameters
 

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from quenched.precision import in_double
-from quenched.result import Fit
+from quenched.results import Fit
 
 _AT_A_TIME = 64  # samples
 

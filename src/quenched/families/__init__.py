@@ -1,8 +1,9 @@
 """Posteriors: Gaussians w = mean + scale z (full, diagonal, blocks), and warped ones."""
 
 from quenched.families.blocks import Blocks, BlocksGaussian
-from quenched.families.diagonal import Diagonal, DiagonalGaussian
-from quenched.families.elimination import Factor, Pattern, factor, make_pattern
+from quenched.families.diagonal import Diagonal
+from quenched.families.elimination import Factor, factor
+from quenched.families.elimination_order import make_pattern
 from quenched.families.files import read_member, write_member
 from quenched.families.full import Full, FullGaussian, from_scale
 from quenched.families.gaussian import Family, Gaussian
@@ -10,31 +11,24 @@ from quenched.families.low_rank import LowRank, LowRankGaussian
 from quenched.families.member import LOG_TWO_PI, Groups, Member, ask
 from quenched.families.monomials import count_monomials, monomials
 from quenched.families.nearest_low_rank import leading
-from quenched.families.nested import (
-    Conditionals,
-    Layout,
-    Nested,
-    NestedGaussian,
-    best_degree,
-    full_layout,
-    nested_member,
-)
-from quenched.families.precision import cholesky_or_nan, factor_of_inverse, natural_units, positive_definite
+from quenched.families.nested import Layout, Nested, NestedGaussian, full_layout
+from quenched.families.nested_at_draws import AtDraws, best_degree, nested_member
+from quenched.families.positive_definite import cholesky_or_nan, factor_of_inverse, natural_units, positive_definite
 from quenched.families.registry import families, member_kinds
 from quenched.families.roles import Role, roles
 from quenched.families.sparse import Sparse, SparseGaussian
+from quenched.families.sparsity import Pattern
 from quenched.families.stretch import power_of, stretch_around
 from quenched.families.stretched import StretchedGaussian
 from quenched.families.triangle import pack, solve_lower
-from quenched.families.warped import Warped, WarpedGaussian
+from quenched.families.warped import Warped
 
 __all__ = [
     "LOG_TWO_PI",
+    "AtDraws",
     "Blocks",
     "BlocksGaussian",
-    "Conditionals",
     "Diagonal",
-    "DiagonalGaussian",
     "Factor",
     "Family",
     "Full",
@@ -53,7 +47,6 @@ __all__ = [
     "SparseGaussian",
     "StretchedGaussian",
     "Warped",
-    "WarpedGaussian",
     "ask",
     "best_degree",
     "cholesky_or_nan",

@@ -10,7 +10,7 @@ import numpy as np
 from quenched.arrays import Array, namespace
 from quenched.families.full import FullGaussian, from_scale, uncorrelated
 from quenched.families.gaussian import Family, Gaussian, with_equal_axes
-from quenched.families.precision import factor_of_inverse
+from quenched.families.positive_definite import factor_of_inverse
 from quenched.frozen import static
 from quenched.numbers import whole_number
 from quenched.text import shown

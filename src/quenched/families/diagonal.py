@@ -6,7 +6,7 @@ import numpy as np
 
 from quenched.arrays import Array, namespace
 from quenched.families.gaussian import Family, Gaussian, with_equal_axes
-from quenched.families.precision import natural_units
+from quenched.families.positive_definite import natural_units
 from quenched.families.roles import location, spread
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from quenched.families.elimination import Pattern, make_pattern
+from quenched.families.elimination_order import make_pattern
 from quenched.families.member import Member
 from quenched.families.registry import member_kinds
+from quenched.families.sparsity import Pattern
 
 
 def write_member(member: Member) -> tuple[dict[str, Any], list[np.ndarray]]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from quenched.arrays import Array, namespace
 from quenched.families.gaussian import Family, Gaussian, with_equal_axes
-from quenched.families.precision import factor_of_inverse
+from quenched.families.positive_definite import factor_of_inverse
 from quenched.families.roles import correlation, location, spread
 from quenched.families.triangle import pack, packed_size, solve_lower, unpack
 

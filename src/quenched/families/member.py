@@ -59,9 +59,9 @@ class Member(Tree):
     def log_slope(self, draws: Array) -> Array:
         """log |det dw/dz| at every draw."""
 
-    @abstractmethod
     def moved(self, inner: Self) -> Self:
-        """The member at the whitened coordinates `inner` around this one."""
+        """The member at the whitened coordinates `inner` around this one, if its maps form a group."""
+        raise NotImplementedError(f"{type(self).__name__} has no whitened coordinates: it is raised by Newton steps.")
 
     @abstractmethod
     def shifted(self, shift: Array) -> Self:

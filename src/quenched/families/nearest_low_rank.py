@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy  # its parts are imported when they are first asked for
 
-from quenched.families.precision import cholesky_or_nan, natural_units, positive_definite
+from quenched.families.positive_definite import cholesky_or_nan, natural_units, positive_definite
 
 _SMALL = 200  # coordinates up to which it is found to the last digit; beyond, a fit goes on from near it
 _STEPS, _POLISHES = 6, 20

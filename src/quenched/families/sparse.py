@@ -12,10 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.families.elimination import Factor, Pattern, factor, make_pattern
-from quenched.families.gaussian import Family, Gaussian, with_equal_axes
-from quenched.families.precision import positive_definite
+from quenched.families.elimination import Factor, factor
+from quenched.families.elimination_order import make_pattern
+from quenched.families.gaussian import Family, with_equal_axes
+from quenched.families.member import Member
+from quenched.families.positive_definite import positive_definite
 from quenched.families.roles import correlation, location
+from quenched.families.sparsity import Pattern
 from quenched.frozen import static
 from quenched.text import shown
 
@@ -24,13 +27,14 @@ _FACTORS: OrderedDict[int, tuple[np.ndarray, Factor]] = OrderedDict()  # of the 
 _KEPT = 4
 
 
-class SparseGaussian(Gaussian):
+class SparseGaussian(Member):
     """q = N(mean, Λ⁻¹), Λ by its values on a pattern (see `elimination`)."""
 
     mean: Array = location()
     values: Array = correlation()
     pattern: Pattern = static()
 
+    affine: ClassVar[bool] = True
     on_host: ClassVar[bool] = True
 
     @property
@@ -95,9 +99,6 @@ class SparseGaussian(Gaussian):
         draws = self.standardise(points)
         constant = self.log_determinant() + 0.5 * self.dim * np.log(2.0 * np.pi)
         return -0.5 * np.sum(draws**2, axis=-1) - constant
-
-    def compose(self, inner):
-        raise NotImplementedError("the maps of a sparse precision do not form a group; it is raised by Newton steps.")
 
     def shifted(self, shift):
         return SparseGaussian(self.mean + shift, self.values, self.pattern)

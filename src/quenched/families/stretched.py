@@ -11,10 +11,11 @@ import jax
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.families.elimination import Factor, Pattern
+from quenched.families.elimination import Factor
 from quenched.families.member import LOG_TWO_PI, Member
 from quenched.families.roles import shape
 from quenched.families.sparse import MOST_DENSE, Sparse, SparseGaussian
+from quenched.families.sparsity import Pattern
 from quenched.families.stretch import hermite_moments, power_of, stretch, stretch_moments, unstretch
 from quenched.precision import in_double
 
@@ -103,9 +104,6 @@ class StretchedGaussian(Member):
         with in_double():
             stretched, _ = _stretch(np.asarray(heights)[:, None] * np.ones(self.dim), np.asarray(self.skew))
         return np.asarray(self.mean) + self._spread * np.asarray(stretched)
-
-    def moved(self, inner):
-        raise NotImplementedError("the maps of a sparse precision do not form a group; it is raised by Newton steps.")
 
     def shifted(self, shift):
         return StretchedGaussian(self.gaussian.shifted(shift), self.skew)  # pyright: ignore

@@ -2,13 +2,14 @@
 
 from quenched.fitting.ascent import Ascent, Limits, ascend
 from quenched.fitting.asked import Asked, ready, told
-from quenched.fitting.fit import assess, fit, fit_from, fit_many
+from quenched.fitting.fit import fit
+from quenched.fitting.given import assess, fit_from
+from quenched.fitting.many import fit_many
 from quenched.fitting.method import Alternating, Joint, Method
 from quenched.fitting.newton import Expander, Mode, Search
 from quenched.fitting.options import with_hints
 from quenched.fitting.progress import Watcher
 from quenched.fitting.streaming import Streaming
-from quenched.fitting.threads import quiet_blas
 from quenched.fitting.variational_newton import NewtonAscent, nats_left, point_of, stand_at
 
 __all__ = [
@@ -31,7 +32,6 @@ __all__ = [
     "fit_many",
     "nats_left",
     "point_of",
-    "quiet_blas",
     "ready",
     "stand_at",
     "told",

@@ -8,9 +8,8 @@ import jax
 import numpy as np
 
 from quenched.families import Member
-from quenched.objective import Objective
+from quenched.objective import Objective, RealLine
 from quenched.precision import in_double
-from quenched.problem import RealLine
 from quenched.targets import Hyper
 
 _made: WeakKeyDictionary[RealLine, set] = WeakKeyDictionary()

@@ -6,7 +6,6 @@ from typing import ClassVar
 import jax
 import numpy as np
 
-from quenched.coordinates import Coordinates
 from quenched.draws import Draws
 from quenched.execute import Here
 from quenched.fitting.ahead import compiled_ahead
@@ -15,8 +14,8 @@ from quenched.fitting.drive import Driver, Entries, Judged, Record, Summit
 from quenched.fitting.method import Base, Method
 from quenched.fitting.newton import Expander, Expansion, Mode, Search
 from quenched.fitting.rows import rows, stacked
-from quenched.objective import Objective, log_ratios
-from quenched.outcome import Code
+from quenched.objective import Coordinates, Objective, log_ratios
+from quenched.results import Code
 from quenched.targets import Hyper
 
 

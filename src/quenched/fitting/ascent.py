@@ -13,13 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from quenched.arrays import Array, choose, namespace
-from quenched.bound import Slope, Totals
-from quenched.coordinates import Coordinates
 from quenched.execute import Expired, StuckProgram
 from quenched.families import Member
-from quenched.objective import Objective
+from quenched.objective import Coordinates, Objective, Slope, Totals
 from quenched.optimise import LBFGS, Minimiser, State
-from quenched.outcome import Code, Status
+from quenched.results import Code, Status
 from quenched.targets import Hyper
 
 Watch = Callable[[float, int], Status | None]  # told the bound and the draws; may ask to stop

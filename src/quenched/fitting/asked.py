@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from quenched.draws import TermDraws, term_draws
-from quenched.execute import Elsewhere, Execution, Here, InBlocks, Pool, Sharded, agreed, writes
+from quenched.execute import Elsewhere, Execution, Here, InBlocks, Pool, Sharded, agreed, quiet_blas, writes
 from quenched.families import Sparse
 from quenched.files import read_path_to_write
 from quenched.fitting import options
@@ -21,14 +21,11 @@ from quenched.fitting.method import Joint
 from quenched.fitting.progress import Watcher
 from quenched.fitting.run import Run
 from quenched.fitting.settings import Settings
-from quenched.fitting.threads import quiet_blas
 from quenched.numbers import check_data, positive_number, seed_number, whole_number
-from quenched.outcome import Status
+from quenched.objective import Batch, Rows, make_batch, make_problem
 from quenched.precision import in_double
-from quenched.problem import Batch, Rows, make_batch, make_problem
 from quenched.projected import structure_of
-from quenched.result import Fit, FitError
-from quenched.storage import insist_writable
+from quenched.results import Fit, FitError, Status, insist_writable
 from quenched.targets import Model, check_terms, in_files, numbers_of_rows, rows_between
 from quenched.transforms import Space
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from quenched.draws import Draws
 from quenched.families import Member, ask
-from quenched.objective import Objective, cut, log_ratios, place
+from quenched.objective import Objective, Problem, cut, log_ratios, place
 from quenched.posterior import Posterior, to_natural
-from quenched.problem import Problem
 from quenched.targets import Hyper
 from quenched.transforms import Space, real
 from quenched.trust import NAN_FURTHER_OUT

@@ -12,7 +12,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.bound import Totals
 from quenched.draws import Draws
 from quenched.families import Member
 from quenched.fitting.ascent import Limits
@@ -20,7 +19,7 @@ from quenched.fitting.method import Method
 from quenched.fitting.newton import Expansion, Mode, Search
 from quenched.fitting.progress import Watcher
 from quenched.fitting.rows import rows
-from quenched.problem import Batch
+from quenched.objective import Batch, Totals
 from quenched.targets import Hyper
 
 Record = Callable[[int, Member, Hyper, float], None]  # told of the end of a round of a problem

@@ -1,36 +1,27 @@
-"""The driver that takes many entries together: machines side by side in one compiled program.
-
-There is a fixed number of lanes, and all take their turns at once. An entry that has finished leaves its lane to the next
-that waits; when nobody waits, the lanes close up. So one that takes long holds up nobody, and one that has finished costs
-nothing more.
-"""
+"""The driver that takes many entries together, in lanes of one compiled program (`machines`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array, choose
-from quenched.bound import Chunks, cut_up, ratios_in_chunks, slope_in_chunks
-from quenched.coordinates import Coordinates
 from quenched.draws import CHECK_BATCH, Draws
-from quenched.execute import Traceable, Wait, obey_interrupts, shared_by_functions
+from quenched.execute import Traceable, obey_interrupts
 from quenched.fitting.ascent import Climb, Climber, Limits
-from quenched.fitting.compiling import lane_program
 from quenched.fitting.drive import Driver, Entries, Judged, Summit
+from quenched.fitting.machines import EACH, Done, Machines, data_of, drive, lane_program
 from quenched.fitting.method import Joint
 from quenched.fitting.newton import Expansion, Mode, Newton, NewtonMachine, Search
-from quenched.fitting.rows import Widths, choose_rows, put, rows, take
-from quenched.outcome import Code
-from quenched.problem import Rows
+from quenched.fitting.rows import Widths, put, rows
+from quenched.objective import Chunks, Coordinates, Rows, cut_up, ratios_in_chunks, slope_in_chunks
+from quenched.results import Code
 from quenched.targets import Form, Hyper
 
-_TURNS = 4  # between two looks at which lanes have finished
-_REFILL = 0.125  # of the lanes that must be free before others enter
 _COLUMNS = 32  # of a Hessian at a time
 _POINTS_AT_A_TIME = (16, 64)  # of one problem: the fewest, the most
 _CACHED = 2**25  # bytes of intermediates beyond which more points at a time are slower
@@ -38,27 +29,6 @@ _VECTORS = 50  # as long as the posterior has numbers
 _HEAVY = 2**20  # bytes at a time that make a problem a heavy one
 _NARROW, _WIDEST = 32, 128  # lanes
 _MEMORY = 2**28  # bytes for evaluating the target, unless told otherwise
-_EACH: Any = Rows(own=0, shared=None)  # axes along which data are mapped
-
-
-class Machines(Protocol):
-    """A kind of machine, to be compiled: hashable, so that it keys the program."""
-
-    def begin(self, inputs: Any, context: Any) -> Any:
-        """Its state, given a row of inputs; with fields or properties `running` and `due`."""
-        ...
-
-    def amend(self, state: Any, context: Any) -> Any:
-        """What is rare and dear, for those whose state says that it is due."""
-        ...
-
-    def turn(self, state: Any, data: Any, context: Any) -> Any:
-        """One evaluation, and the machine told of it."""
-        ...
-
-    def report(self, state: Any, context: Any) -> Any:
-        """What has come of it."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -109,131 +79,6 @@ class Searches:
 
     def report(self, state: Newton, context):
         return self.machine.report(state)
-
-
-class Carried(NamedTuple):
-    """Machines side by side."""
-
-    state: Any
-    running: Array
-
-
-class Done(NamedTuple):
-    """What came of it, in the order of the entries."""
-
-    reports: Any  # rows of NumPy arrays; None if nobody began
-    begun: np.ndarray  # False for entries that never got a lane
-    ended: np.ndarray  # False for those that were stopped on the way
-
-
-def drive(
-    machines: Machines,
-    context: Any,
-    index: np.ndarray,
-    inputs: Any,
-    data: Rows,
-    widths: Widths,
-    stop: Callable[[int], bool],
-) -> Done:
-    """Carry every entry to the end of its machine.
-
-    `inputs` are rows in the order of `index`, which names the problem of each; `data` are those of all problems
-    there are, on the device. `stop` is told how many have ended, and may call the work off.
-    """
-    n = len(index)
-    begun, ended = np.zeros(n, bool), np.zeros(n, bool)
-
-    def enter(slots: np.ndarray, alive: np.ndarray) -> tuple[Carried, Rows]:
-        own = _of(data, index[slots])
-        lanes = _begin(machines, rows(inputs, slots), context)
-        begun[slots[alive]] = True
-        return lanes._replace(running=lanes.running & alive), own
-
-    width = widths.fit(n)
-    slots, alive = np.arange(width) % n, np.arange(width) < n
-    waiting = min(width, n)
-    lanes, own = enter(slots, alive)
-    reports: Any = None
-    wait = Wait(f"{width} problems at a time")
-    while alive.any():
-        lanes = wait(_advance(machines, lanes, own, context))
-        running = np.asarray(lanes.running)
-        stopped = stop(int(ended.sum()))
-        leaving = alive if stopped else alive & ~running
-        if leaving.any():
-            found = jax.tree.map(np.asarray, _report(machines, lanes, context))
-            if reports is None:
-                reports = jax.tree.map(lambda leaf: np.zeros((n, *leaf.shape[1:]), leaf.dtype), found)
-            put(reports, slots[leaving], rows(found, leaving))
-            ended[slots[leaving & ~running]] = True
-            alive = alive & ~leaving
-        if stopped:
-            break
-        free = int((~alive).sum())
-        if waiting < n and free >= _REFILL * width:
-            entering = np.flatnonzero(~alive)[: n - waiting]
-            slots = slots.copy()
-            slots[entering] = np.arange(waiting, waiting + len(entering))
-            fresh = np.isin(np.arange(width), entering)
-            new, own = enter(slots, fresh)
-            lanes, alive = _merge(jnp.asarray(fresh), new, lanes), alive | fresh
-            waiting += len(entering)
-        elif waiting >= n and alive.any() and widths.fit(int(alive.sum())) < width:
-            width = widths.fit(int(alive.sum()))
-            keep = np.flatnonzero(alive)
-            keep = np.concatenate([keep, np.flatnonzero(~alive)[: width - len(keep)]])
-            slots, alive = slots[keep], alive[keep]
-            lanes, own = take(lanes, jnp.asarray(keep)), _of(own, keep)
-    return Done(reports, begun, ended)
-
-
-def _of(data: Rows, places: np.ndarray) -> Rows:
-    return data._replace(own=take(data.own, jnp.asarray(places)))
-
-
-@partial(jax.jit, static_argnums=0)
-def _begin(machines: Machines, inputs: Any, context: Any) -> Carried:
-    state = jax.vmap(lambda row: machines.begin(row, context))(inputs)
-    # Types that are not weak: a program would be compiled twice, for the first turns and for those after.
-    state = jax.tree.map(lambda leaf: jnp.asarray(leaf, leaf.dtype), state)
-    return Carried(state, jax.vmap(lambda one: one.running)(state))
-
-
-@lane_program(static_argnums=0, donate_argnums=1)
-def _advance(machines: Machines, lanes: Carried, data: Rows, context: Any) -> Carried:
-    """A few turns of all lanes."""
-
-    def unfinished(carry):
-        lanes, turns = carry
-        return (turns < _TURNS) & lanes.running.any()
-
-    def amended(state, due):
-        return choose_rows(due, jax.vmap(lambda one: machines.amend(one, context))(state), state)
-
-    def together(carry):
-        (state, running), turns = carry
-        # Only few turns need it: it has a branch of its own.
-        due = state.due & running
-        state = jax.lax.cond(due.any(), amended, lambda state, due: state, state, due)
-        ahead = jax.vmap(lambda one, own: machines.turn(one, own.one, context), (0, _EACH))(state, data)
-        ahead = choose_rows(running, ahead, state)
-        return Carried(ahead, running & jax.vmap(lambda one: one.running)(ahead)), turns + 1
-
-    return jax.lax.while_loop(unfinished, together, (lanes, jnp.asarray(0)))[0]
-
-
-@partial(jax.jit, static_argnums=0)
-def _report(machines: Machines, lanes: Carried, context: Any) -> Any:
-    return jax.vmap(lambda state: machines.report(state, context))(lanes.state)
-
-
-shared_by_functions(_begin.clear_cache)  # pyright: ignore
-shared_by_functions(_report.clear_cache)  # pyright: ignore
-
-
-@partial(jax.jit, donate_argnums=2)
-def _merge(fresh: jax.Array, new: Carried, old: Carried) -> Carried:
-    return choose_rows(fresh, new, old)
 
 
 class Lanes(Driver):
@@ -355,7 +200,7 @@ class Lanes(Driver):
             obey_interrupts()
             width = self.widths.fit(len(index) - first)
             places = np.minimum(np.arange(first, first + width), len(index) - 1)  # the last group is filled up
-            found = jax.tree.map(np.asarray, program(*rows(inputs, places), _of(self._data, index[places])))
+            found = jax.tree.map(np.asarray, program(*rows(inputs, places), data_of(self._data, index[places])))
             if results is None:
                 results = jax.tree.map(lambda leaf: np.zeros((len(index), *leaf.shape[1:]), leaf.dtype), found)
             put(results, places, found)
@@ -370,7 +215,7 @@ def _expansion(second_order: Callable, point: Array, data: Any, hyper: Hyper) ->
 @lane_program(static_argnums=0)
 def _expand(second_order: Callable, points: Array, data: Rows, hyper: Hyper) -> Expansion:
     one = lambda point, own, hyper: _expansion(second_order, point, own.one, hyper)
-    return jax.vmap(one, (0, _EACH, 0))(points, data, hyper)
+    return jax.vmap(one, (0, EACH, 0))(points, data, hyper)
 
 
 @lane_program(static_argnums=(0, 1, 2))
@@ -381,10 +226,10 @@ def _judge(evaluate, form: Form, profile: bool, chunks: Chunks, origin: Coordina
         finite = jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(totals)]).all()
         return here.bound, here.hyper, finite, 0.5 * here.gradient @ here.gradient
 
-    return jax.vmap(one, (0, 0, _EACH))(origin, hyper, data)
+    return jax.vmap(one, (0, 0, EACH))(origin, hyper, data)
 
 
 @lane_program(static_argnums=(0, 1))
 def _log_ratios(values, form: Form, z: Array, used: Array, posterior: Any, hyper: Hyper, data: Rows) -> Array:
     one = lambda posterior, hyper, data: ratios_in_chunks(values, form, z, used, posterior, hyper, data.one)
-    return jax.vmap(one, (0, 0, _EACH))(posterior, hyper, data)
+    return jax.vmap(one, (0, 0, EACH))(posterior, hyper, data)

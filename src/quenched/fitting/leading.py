@@ -11,8 +11,7 @@ import numpy as np
 from quenched.arrays import Array
 from quenched.draws import Purpose, generator
 from quenched.families import LowRank, Member, ask, leading
-from quenched.objective import cut
-from quenched.problem import Problem
+from quenched.objective import Problem, cut
 from quenched.targets import Hyper
 
 _STEP = 1.0  # posterior sds to either side: curvature as wide as the posterior is, not at a point

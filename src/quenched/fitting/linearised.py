@@ -17,7 +17,7 @@ from quenched.families import Full, Member, from_scale
 from quenched.fitting.ascent import Ascent, Watch
 from quenched.fitting.method import Base, Joint, Method
 from quenched.objective import Objective, place
-from quenched.outcome import Code
+from quenched.results import Code
 
 _SPARE = 1.5  # mirrored pairs per number that is fitted to them
 _ERROR = 0.005  # standard deviations, of a mean on account of the fit

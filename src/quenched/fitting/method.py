@@ -7,16 +7,14 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import numpy as np
 
-from quenched.bound import Totals
-from quenched.coordinates import Coordinates
 from quenched.execute import Expired
 from quenched.families import Member, Role, roles
 from quenched.fitting.ascent import FAR_FROM_FLAT, Ascent, Limits, Watch, ascend, gradient_note, raise_bound
 from quenched.frozen import Frozen
 from quenched.numbers import finite_number, positive_number
-from quenched.objective import Objective
+from quenched.objective import Coordinates, Objective, Totals
 from quenched.optimise import LBFGS, Minimiser, ScaledConjugateGradients
-from quenched.outcome import Code
+from quenched.results import Code
 from quenched.targets import Hyper
 from quenched.text import shown
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from quenched.arrays import Array, choose, namespace
 from quenched.families import LOG_TWO_PI, cholesky_or_nan, factor_of_inverse, natural_units, solve_lower
-from quenched.problem import Problem
+from quenched.objective import Problem
 from quenched.targets import Form, Hyper, Moments
 
 _MAX_TRIALS = 30  # of one step, raising the damping each time

@@ -4,7 +4,7 @@ import numpy as np
 
 from quenched.draws import Purpose, generator
 from quenched.families import Member, ask
-from quenched.outcome import Optimum
+from quenched.results import Optimum
 
 WIDTH = 2.0  # of the starts around a point: what a model's starting values usually are on the real line
 _SAME_OPTIMUM = 0.5  # posterior standard deviations, root mean square over coordinates

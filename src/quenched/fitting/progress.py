@@ -8,7 +8,7 @@ from typing import Self
 from quenched.execute import GRACE, insist_not_forked, interrupts_held, until
 from quenched.fitting.display import display_for
 from quenched.numbers import yes_or_no
-from quenched.outcome import Status
+from quenched.results import Status
 
 
 class Watcher(AbstractContextManager):

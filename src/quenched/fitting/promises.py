@@ -13,7 +13,7 @@ import numpy as np
 
 from quenched.draws import Purpose, generator
 from quenched.execute import Host
-from quenched.problem import Problem
+from quenched.objective import Problem
 
 _NOISE = (1e-3, 1e-6)  # nats, and part of the value, by which two values at one point may differ
 _DIRECTIONS = 2

@@ -3,8 +3,8 @@
 import numpy as np
 
 from quenched.fitting.optima import WIDTH
-from quenched.problem import Problem
-from quenched.result import Fit
+from quenched.objective import Problem
+from quenched.results import Fit
 from quenched.transforms import positive
 from quenched.trust import lost_to_rounding
 

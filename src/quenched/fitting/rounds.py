@@ -12,8 +12,7 @@ from quenched.fitting.monitor import FALL, check, doubled, draws_needed
 from quenched.fitting.raising import Raising
 from quenched.fitting.rows import rows
 from quenched.fitting.standing import SUSPECT, Reached, Standing
-from quenched.outcome import Code
-from quenched.storage import as_a_warning, save
+from quenched.results import Code, as_a_warning, save
 from quenched.targets import Hyper
 from quenched.trust import gains
 from quenched.weights import weigh_ratios

@@ -22,11 +22,9 @@ from quenched.fitting.rows import repeated, rows
 from quenched.fitting.settings import Settings
 from quenched.fitting.standing import SUSPECT, Standing
 from quenched.fitting.terms import TermsAlone, many_numbers
-from quenched.outcome import Code
-from quenched.problem import Batch
+from quenched.objective import Batch
 from quenched.projected import Collapsed, collapse
-from quenched.result import Fit
-from quenched.results import Fits
+from quenched.results import Code, Fit, Fits
 from quenched.targets import Hyper
 
 _TELLING = 0.8  # of the samples, below which weights of very many parameters tell little

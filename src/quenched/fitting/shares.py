@@ -21,8 +21,7 @@ from quenched.execute import Pool
 from quenched.files import read_folder_to_write
 from quenched.fitting.options import read_submit
 from quenched.fitting.run import Run
-from quenched.results import Fits, Origins
-from quenched.storage import as_a_warning, insist_writable, load, save
+from quenched.results import Fits, Origins, as_a_warning, insist_writable, load, save
 
 _FEWEST, _MOST = 16, 256  # problems in a share: some seconds of work, and few files
 _SHARES = 64  # of not so many problems

@@ -11,9 +11,8 @@ from quenched.fitting.blame import blame_flight, blame_reached, blame_tails
 from quenched.fitting.drive import Costs, Entries
 from quenched.fitting.rows import put, repeated, rows
 from quenched.fitting.settings import Settings
-from quenched.outcome import Code, Optimum, Round
-from quenched.problem import Batch
-from quenched.results import Fits, Origins
+from quenched.objective import Batch
+from quenched.results import Code, Fits, Optimum, Origins, Round
 from quenched.targets import Hyper
 
 SUSPECT = (Code.NO_ASCENT, Code.NOT_FINITE)

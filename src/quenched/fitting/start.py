@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from quenched.bound import Totals
 from quenched.draws import Draws, Purpose, make, stream
 from quenched.execute import Expired
 from quenched.families import Diagonal, Family, LowRank, Member, Role, factor_of_inverse, roles
@@ -22,6 +21,7 @@ from quenched.fitting.drive import Driver, Entries
 from quenched.fitting.leading import along_curvature
 from quenched.fitting.newton import Mode, Search
 from quenched.fitting.rows import put, repeated, rows
+from quenched.objective import Totals
 from quenched.targets import Hyper
 
 MAX_HESSIAN_DIM = 1500  # beyond, a dense Hessian costs more than it gives

@@ -17,15 +17,13 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import numpy as np
 
-from quenched.coordinates import Coordinates
 from quenched.draws import Draws, Purpose, generator, make, smallest, stream
 from quenched.execute import Here, InBlocks
 from quenched.fitting.ascent import Ascent
 from quenched.fitting.method import Base, Joint, Method
 from quenched.fitting.newton import Expander, Search
-from quenched.objective import Objective
-from quenched.outcome import Code
-from quenched.problem import make_problem
+from quenched.objective import Coordinates, Objective, make_problem
+from quenched.results import Code
 from quenched.targets import numbers_of_rows, of_some_rows, some_rows
 from quenched.text import shown
 

@@ -19,8 +19,8 @@ from quenched.fitting.variational_newton import (
     stand_at,
     variational_newton,
 )
-from quenched.outcome import Code
 from quenched.projected import ProjectedBound, structure_of
+from quenched.results import Code
 
 _WORTH = 0.01  # of the slack: what an ascent goes on for, where it is still to be gained
 _AT_MOST = (2e-5, 1e-7)  # nats, and for each parameter: Newton steps are few near the top, so less is left than may be

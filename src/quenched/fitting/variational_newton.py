@@ -29,8 +29,8 @@ import numpy as np
 from quenched.draws import Purpose, generator
 from quenched.families import Factor, Pattern, SparseGaussian, StretchedGaussian, factor
 from quenched.fitting.ascent import Watch
-from quenched.outcome import Code
 from quenched.projected import Expected, FreeChanges, ProjectedBound
+from quenched.results import Code
 from quenched.targets import Hyper
 
 _SMALLEST = 2.0**-14  # share of a step

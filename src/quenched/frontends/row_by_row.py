@@ -52,7 +52,7 @@ def row_shape(node: Node, ask: Ask) -> tuple[int, ...]:
     return tuple(size if at is None else 1 for size, at in zip(node.shape, ask, strict=True))
 
 
-class Rows(ABC):
+class RowSource(ABC):
     """Where rows come from: the leaves of the parameters, and what is known."""
 
     def __init__(self, n: int):
@@ -99,7 +99,7 @@ class Rows(ABC):
         return value
 
 
-Rule = Callable[[Rows, Node, Ask], Any]  # None where it does not apply
+Rule = Callable[[RowSource, Node, Ask], Any]  # None where it does not apply
 
 
 def _rule(does: str) -> Rule | None:
@@ -112,14 +112,14 @@ def _bound(node: Node, *values: Any, **params: Any) -> Any:
     return bind(node.primitive, {**node.params, **params}, list(values))[node.place]
 
 
-def _elementwise(rows: Rows, node: Node, ask: Ask) -> Any:
+def _elementwise(rows: RowSource, node: Node, ask: Ask) -> Any:
     """Scalars, and axes of size one, go with every entry."""
     sizes = node.shape
     own = lambda one: tuple(at if one.shape[axis] == sizes[axis] else None for axis, at in enumerate(ask))
     return _bound(node, *(rows(one, own(one) if one.shape else ()) for one in node.inputs))
 
 
-def _broadcast(rows: Rows, node: Node, ask: Ask) -> Any:
+def _broadcast(rows: RowSource, node: Node, ask: Ask) -> Any:
     (one, *rest), axes = node.inputs, node.params["broadcast_dimensions"]
     if rest:
         return None
@@ -127,7 +127,7 @@ def _broadcast(rows: Rows, node: Node, ask: Ask) -> Any:
     return jax.lax.broadcast_in_dim(rows(one, of_one), row_shape(node, ask), axes)
 
 
-def _reshaped(rows: Rows, node: Node, ask: Ask) -> Any:
+def _reshaped(rows: RowSource, node: Node, ask: Ask) -> Any:
     """Where axes of size one come or go, and nothing else."""
     (one,) = node.inputs
     own, new = ([axis for axis, size in enumerate(shape) if size != 1] for shape in (one.shape, node.shape))
@@ -139,7 +139,7 @@ def _reshaped(rows: Rows, node: Node, ask: Ask) -> Any:
     return jnp.reshape(rows(one, tuple(of_one)), row_shape(node, ask))
 
 
-def _squeezed(rows: Rows, node: Node, ask: Ask) -> Any:
+def _squeezed(rows: RowSource, node: Node, ask: Ask) -> Any:
     (one,) = node.inputs
     kept = [axis for axis in range(len(one.shape)) if axis not in node.params["dimensions"]]
     of_one: list[Positions | None] = [None] * len(one.shape)
@@ -148,20 +148,20 @@ def _squeezed(rows: Rows, node: Node, ask: Ask) -> Any:
     return _bound(node, rows(one, tuple(of_one)))
 
 
-def _transposed(rows: Rows, node: Node, ask: Ask) -> Any:
+def _transposed(rows: RowSource, node: Node, ask: Ask) -> Any:
     of_one: list[Positions | None] = [None] * len(ask)
     for i, axis in enumerate(node.params["permutation"]):
         of_one[axis] = ask[i]
     return _bound(node, rows(node.inputs[0], tuple(of_one)))
 
 
-def _reduced(rows: Rows, node: Node, ask: Ask) -> Any:
+def _reduced(rows: RowSource, node: Node, ask: Ask) -> Any:
     (one,), left = node.inputs, iter(ask)
     of_one = tuple(None if axis in node.params["axes"] else next(left) for axis in range(len(one.shape)))
     return _bound(node, rows(one, of_one))
 
 
-def _sliced(rows: Rows, node: Node, ask: Ask) -> Any:
+def _sliced(rows: RowSource, node: Node, ask: Ask) -> Any:
     (one,), params = node.inputs, node.params
     ask = _single(rows, one, node, ask)
     steps = params["strides"] or (1,) * len(ask)
@@ -172,7 +172,7 @@ def _sliced(rows: Rows, node: Node, ask: Ask) -> Any:
     return jax.lax.slice(rows(one, of_one), first, last, step)
 
 
-def _single(rows: Rows, one: Node, node: Node, ask: Ask) -> Ask:
+def _single(rows: RowSource, one: Node, node: Node, ask: Ask) -> Ask:
     """A single entry is asked for, as a row is: so that no more is seen."""
     only = Positions(np.zeros(rows.n, int))
     return tuple(
@@ -181,13 +181,13 @@ def _single(rows: Rows, one: Node, node: Node, ask: Ask) -> Ask:
     )
 
 
-def _joined(rows: Rows, node: Node, ask: Ask) -> Any:
+def _joined(rows: RowSource, node: Node, ask: Ask) -> Any:
     if ask[node.params["dimension"]] is not None:
         return None
     return _bound(node, *(rows(one, ask) for one in node.inputs))
 
 
-def _solved(rows: Rows, node: Node, ask: Ask) -> Any:
+def _solved(rows: RowSource, node: Node, ask: Ask) -> Any:
     """Right-hand sides are solved for independently of each other."""
     matrix, sides = node.inputs
     across = len(ask) - 1 if node.params["left_side"] else len(ask) - 2
@@ -196,7 +196,7 @@ def _solved(rows: Rows, node: Node, ask: Ask) -> Any:
     return _bound(node, rows(matrix, whole(matrix)), rows(sides, ask))
 
 
-def _gathered(rows: Rows, node: Node, ask: Ask) -> Any:
+def _gathered(rows: RowSource, node: Node, ask: Ask) -> Any:
     """Entries that a known index names: along some axes of an array of which all of the others is taken."""
     one, index = node.inputs
     numbers, rank = node.params["dimension_numbers"], len(node.inputs[0].shape)
@@ -232,7 +232,7 @@ def _gathered(rows: Rows, node: Node, ask: Ask) -> Any:
     return jnp.moveaxis(stacked, range(stacked.ndim), [*batch, *numbers.offset_dims])
 
 
-def _taken(rows: Rows, node: Node, ask: Ask) -> Any:
+def _taken(rows: RowSource, node: Node, ask: Ask) -> Any:
     """A slice that begins at known places."""
     one, *begins = node.inputs
     if any(begin.value is None for begin in begins):
@@ -245,7 +245,7 @@ def _taken(rows: Rows, node: Node, ask: Ask) -> Any:
     return jax.lax.slice(rows(one, of_one), begin, end)
 
 
-def _product(rows: Rows, node: Node, ask: Ask) -> Any:
+def _product(rows: RowSource, node: Node, ask: Ask) -> Any:
     """Rows of one matrix times another; a known one times a leaf is a linear predictor."""
     ((left_c, right_c), (left_b, right_b)) = node.params["dimension_numbers"]
     left, right = node.inputs
@@ -265,7 +265,7 @@ def _product(rows: Rows, node: Node, ask: Ask) -> Any:
     return _bound(node, rows(left, tuple(of_left)), rows(right, tuple(of_right)))
 
 
-def _predictor(rows: Rows, node: Node, ask: Ask, free: list[list[int]]) -> Any:
+def _predictor(rows: RowSource, node: Node, ask: Ask, free: list[list[int]]) -> Any:
     ((left_c, right_c), _) = node.params["dimension_numbers"]
     pairs = ((0, node.inputs, left_c[0], right_c[0]), (1, node.inputs[::-1], right_c[0], left_c[0]))
     for side, (design, other), axis, of_leaf in pairs:

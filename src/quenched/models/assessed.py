@@ -17,7 +17,7 @@ from quenched.draws import Purpose, generator
 from quenched.fitting import assess
 from quenched.models.predictor_posterior import PredictorPosterior, dense
 from quenched.precision import in_double
-from quenched.result import Fit
+from quenched.results import Fit
 from quenched.targets import Model
 
 

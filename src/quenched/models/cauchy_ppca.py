@@ -12,14 +12,13 @@ from quenched.draws import Draws, Purpose, matched, smallest, stream
 from quenched.fitting import Method
 from quenched.models.checked import latent_rows, seed_of
 from quenched.models.closed_form_ppca import fixed_signs
+from quenched.models.loadings import raise_parameters
 from quenched.models.noise import Noise, read_noise
 from quenched.models.ppca import checked_components, checked_rows
 from quenched.models.projection import Projection, project
-from quenched.models.raising import raise_parameters
 from quenched.models.reweighting import Parameters
 from quenched.numbers import positive_number, whole_number
-from quenched.outcome import Status
-from quenched.result import Fit, FitError
+from quenched.results import Fit, FitError, Status
 from quenched.text import shown
 
 

@@ -44,7 +44,7 @@ def seed_of(random_state: Any) -> int:
         ) from error
 
 
-def checked_features(estimator: BaseEstimator, X: Any) -> Any:
+def checked_rows(estimator: BaseEstimator, X: Any) -> Any:
     """New rows, dense or CSR, with the columns of the training rows."""
     return validated(estimator, X, accept_sparse="csr", dtype=np.float64, reset=False)
 

@@ -20,7 +20,7 @@ from quenched.models.linear_predictors import (
 )
 from quenched.models.predictor_posterior import posterior_of
 from quenched.numbers import whole_number
-from quenched.result import Fit
+from quenched.results import Fit
 
 _NUMBERS = 2**21  # rows times points times classes in a round, if so many are needed
 _NEW_ROWS = 512  # frozen points per new row

@@ -16,7 +16,7 @@ from quenched.models.linear_predictors import (
 )
 from quenched.models.predictor_posterior import posterior_of
 from quenched.numbers import yes_or_no
-from quenched.result import Fit
+from quenched.results import Fit
 
 
 class PoissonRegression(RegressorMixin, LinearEstimator):

@@ -15,7 +15,7 @@ from quenched.fitting import Joint, fit_from
 from quenched.models.likelihood import Columns, cut_columns, cut_rows, log_likelihood
 from quenched.models.noise import Noise
 from quenched.models.reweighting import Parameters, infer
-from quenched.problem import Rows
+from quenched.objective import Rows
 from quenched.targets import Target, with_gaussian_prior
 
 _SWEEPS = 30

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted
 
-from quenched.models.checked import checked_classes, checked_features, checked_training
+from quenched.models.checked import checked_classes, checked_rows, checked_training
 from quenched.models.multiclass_rvm import MulticlassRVM, fit_multiclass_rvm
 from quenched.models.predictor_posterior import dense
 from quenched.numbers import finite_number, positive_number, whole_number
@@ -127,7 +127,7 @@ class RelevanceVectorClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities (n_samples, n_classes), integrated over the posterior of the weights that were kept."""
         check_is_fitted(self)
-        rows = checked_features(self, X)
+        rows = checked_rows(self, X)
         kernel = dense(rows)[:, self._centres] if self.kernel == "precomputed" else self._kernel(rows, self._centres)
         return self._machine.integrated_probability(kernel)
 

@@ -15,7 +15,7 @@ from quenched.arrays import Array
 from quenched.nesting.algebra import Dense, Inverse
 from quenched.nesting.newton import Expected, Inner
 from quenched.nesting.split import Split
-from quenched.problem import RealLine
+from quenched.objective import RealLine
 from quenched.targets import Target, call
 
 

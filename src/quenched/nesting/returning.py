@@ -9,7 +9,7 @@ from quenched.nesting.split import split
 from quenched.nesting.whole import CHECK, better_guess, warmed
 from quenched.posterior import Posterior
 from quenched.precision import in_double
-from quenched.result import Fit, require_origin
+from quenched.results import Fit, require_origin
 
 
 def outer_of(fit: Fit) -> Fit:

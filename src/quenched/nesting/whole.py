@@ -9,18 +9,16 @@ import jax
 import numpy as np
 
 from quenched.draws import Purpose, make, stream
-from quenched.families import Conditionals as AtDraws
-from quenched.families import Family, best_degree, nested_member
+from quenched.families import AtDraws, Family, best_degree, nested_member
 from quenched.fitting import assess, fit, ready, told, with_hints
 from quenched.nesting.choosing import outer_leaves
 from quenched.nesting.newton import Conditionals
 from quenched.nesting.outer import Outer, make_outer
 from quenched.nesting.split import Split, split
 from quenched.numbers import yes_or_no
-from quenched.outcome import History, Status
 from quenched.posterior import Posterior
 from quenched.precision import in_double
-from quenched.result import Fit
+from quenched.results import Fit, History, Status
 from quenched.targets import EntropyForm, Model, Target, check_terms, read_model
 from quenched.transforms import describe_space
 

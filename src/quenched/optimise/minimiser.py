@@ -6,11 +6,7 @@ gradient there, and answers with the next state: one evaluation, one `step`. So 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any, Protocol
-
-import jax
-import jax.numpy as jnp
 
 from quenched.arrays import Array
 
@@ -56,28 +52,3 @@ class Minimiser(ABC):
     def promise(self, state: Any) -> Array:
         """How far the function is likely to be above its minimum, if its curvature is about one."""
         return 0.5 * (state.gradient @ state.gradient)
-
-
-def minimise(
-    value_and_gradient: Callable[[Array], tuple[Array, Array]],
-    minimiser: Minimiser,
-    position: Array,
-    *,
-    gradient_tolerance: float,
-    max_evaluations: int,
-) -> tuple[Any, Array]:
-    """Run a minimiser as one traced loop, until the largest gradient component is small.
-
-    Returns the last state and the number of evaluations. Works under `jit` and `vmap`.
-    """
-
-    def unfinished(carry):
-        state, count = carry
-        small = state.started & (jnp.max(jnp.abs(state.gradient)) <= gradient_tolerance)
-        return (count < max_evaluations) & ~small & ~state.stalled
-
-    def advance(carry):
-        state, count = carry
-        return minimiser.step(state, *value_and_gradient(state.trial)), count + 1
-
-    return jax.lax.while_loop(unfinished, advance, (minimiser.init(position), jnp.asarray(0)))

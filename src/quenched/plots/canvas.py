@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quenched.files import read_path_to_write, write_whole
-from quenched.result import Fit
+from quenched.results import Fit
 from quenched.text import harmless, shown
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from quenched.plots.pair import draw_contours, plot_pair, plotted_range
 from quenched.plots.panels import draw_density
 from quenched.plots.spread import columns as columns_of
 from quenched.plots.spread import read_names, spread
-from quenched.result import Fit
+from quenched.results import Fit
 from quenched.text import harmless, shown
 
 if TYPE_CHECKING:

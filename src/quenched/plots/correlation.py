@@ -6,7 +6,7 @@ import numpy as np
 
 from quenched.numbers import whole_number
 from quenched.plots.canvas import GREY, PLAIN, SMALL, dress, insist_fit, read_axes
-from quenched.result import Fit
+from quenched.results import Fit
 from quenched.transforms import real_names
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from quenched.plots.forest import plot_forest
 from quenched.plots.marginals import marginals_size, plot_marginals
 from quenched.plots.monitor import monitor_height, plot_monitor
 from quenched.plots.pair import plot_pair
-from quenched.result import Fit
+from quenched.results import Fit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -20,7 +20,7 @@ from quenched.plots.canvas import (
     read_axes,
 )
 from quenched.plots.spread import columns, read_names, spread
-from quenched.result import Fit
+from quenched.results import Fit
 from quenched.text import harmless, shown
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 from quenched.plots.canvas import GREY, INK, PLAIN, SMALL, new_figure
 from quenched.plots.panels import draw_density, draw_intervals, draw_outline, draw_ticks
 from quenched.plots.spread import spread
-from quenched.result import Fit
+from quenched.results import Fit
 from quenched.transforms import Parameters
 
 if TYPE_CHECKING:

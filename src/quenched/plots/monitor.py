@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from quenched.outcome import History, Round
 from quenched.plots.canvas import BLUE, GREEN, GREY, HAIRLINE, SMALL, dress, new_figure, plain_numbers
-from quenched.result import Fit
+from quenched.results import Fit, History, Round
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

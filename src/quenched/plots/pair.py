@@ -14,7 +14,7 @@ from scipy.stats import chi2
 from quenched.plots.canvas import BLUE, GREY, ORANGE, PLAIN, SMALL, dress, insist_fit, read_axes
 from quenched.plots.spread import columns, spread, weighted
 from quenched.posterior import to_natural
-from quenched.result import Fit
+from quenched.results import Fit
 from quenched.text import shown
 
 if TYPE_CHECKING:

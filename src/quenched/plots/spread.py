@@ -7,7 +7,7 @@ import numpy as np
 
 from quenched.draws import Purpose, generator, make, stream
 from quenched.posterior import to_natural
-from quenched.result import Fit
+from quenched.results import Fit
 from quenched.text import shown
 from quenched.transforms import Parameters, Space
 

@@ -24,7 +24,7 @@ from quenched.families import (
     make_pattern,
     power_of,
 )
-from quenched.problem import Problem
+from quenched.objective import Problem
 from quenched.projected.expectation import Expectation
 from quenched.projected.reduction import Reduction, reduction
 from quenched.projected.seeing import Sight

@@ -18,8 +18,8 @@ from quenched.arrays import Array
 from quenched.draws import Points, Purpose, TermDraws, check_draws, generator, stream
 from quenched.execute import obey_interrupts
 from quenched.families import LOG_TWO_PI, Pattern, SparseGaussian
+from quenched.objective import Problem
 from quenched.precision import in_double
-from quenched.problem import Problem
 from quenched.projected.bound import Structure, structure_of
 from quenched.projected.programs import programs_of
 from quenched.projected.seeing import Looked, Sight

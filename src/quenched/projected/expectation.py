@@ -12,7 +12,7 @@ import numpy as np
 
 from quenched.draws import Points
 from quenched.execute import Wait, obey_interrupts
-from quenched.problem import Problem
+from quenched.objective import Problem
 from quenched.projected.programs import programs_of
 from quenched.projected.reduction import Reduction
 from quenched.targets import LocalTerm

@@ -10,7 +10,7 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.families import stretch_around
-from quenched.problem import Problem
+from quenched.objective import Problem
 from quenched.targets import LocalTerm, fingerprint, log_density_of
 
 _UNROLLED = 8  # numbers up to which the Cholesky factor is written out

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from quenched.draws import Purpose, generator
-from quenched.problem import Problem
+from quenched.objective import Problem
 from quenched.projected.programs import programs_of
 from quenched.targets import LocalTerm
 

@@ -10,12 +10,10 @@ import jax
 import numpy as np
 
 from quenched.diagnostics import Diagnosis
-from quenched.outcome import Status
 from quenched.plots import plot_corner, plot_correlation, plot_marginals, plot_monitor
 from quenched.report.markup import Level, Markup, facts, figure, table, verdict_box
 from quenched.report.page import Document
-from quenched.result import Fit
-from quenched.summary import evidence_in_words, rows_of
+from quenched.results import Fit, Status, evidence_in_words, rows_of
 from quenched.trust import Trust, reweight
 from quenched.weights import BAD
 

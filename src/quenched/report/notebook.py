@@ -11,13 +11,12 @@ import numpy as np
 
 from quenched.report.fit_report import headline, level
 from quenched.report.markup import MARKS, Level, Markup, after, escape
-from quenched.summary import describe, rows_of, shown
+from quenched.results import describe, rows_of, rows_shown
 
 if TYPE_CHECKING:
     from quenched.calibration import Calibration
     from quenched.diagnostics import Diagnosis
-    from quenched.result import Fit
-    from quenched.results import Fits
+    from quenched.results import Fit, Fits
 
 _COLOURS = {"good": "#009E73", "caution": "#E69F00", "bad": "#D55E00"}
 _BLUE = "#0072B2"
@@ -113,7 +112,7 @@ def _verdict(grade: Level, heading: str, text: str) -> Markup:
 def _parameters(fit: "Fit", diagnosis: "Diagnosis | None" = None) -> Markup:
     everything = rows_of(fit, diagnosis)
     sizes = [int(np.prod(leaf.shape)) for leaf in fit.space.leaves]
-    places, hidden = shown(sizes, _MOST)
+    places, hidden = rows_shown(sizes, _MOST)
     columns = [name for name in everything[0] if name != "name"]
     leaf_of = np.repeat(np.arange(len(sizes)), sizes)
     rows: list[Sequence[Any]] = []

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from quenched.result import Fit
+from quenched.results import Fit
 from quenched.science.identification import Judgement, identify
 from quenched.science.inversion import PARAMETERS, Bounds
 

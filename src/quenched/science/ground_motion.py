@@ -9,12 +9,11 @@ import numpy as np
 
 from quenched.fitting import fit as fit_frozen_draws
 from quenched.numbers import probability as read_probability
-from quenched.result import Fit
+from quenched.results import Fit, load, save
 from quenched.science import findings, inversion, prediction
 from quenched.science.boore import Medium, read_medium
 from quenched.science.prediction import Prediction
 from quenched.science.spectra import UNITS, Spectra, read_spectra
-from quenched.storage import load, save
 from quenched.text import shown
 
 _SAMPLES = 4096  # for tables and figures

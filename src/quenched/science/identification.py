@@ -15,7 +15,7 @@ import numpy as np
 from quenched.draws import Purpose, make, stream
 from quenched.numbers import finite_number, real_array
 from quenched.posterior import to_natural
-from quenched.result import Fit
+from quenched.results import Fit
 from quenched.transforms import Interval
 
 _SAME = 0.1  # largest difference of distribution functions that counts as none

@@ -1,23 +1,14 @@
 """What is approximated: a log density, a likelihood with a Gaussian prior, a regression, a host function, a sum of terms."""
 
+from quenched.targets.calling import Asking, call
 from quenched.targets.captured import Unchanging, fingerprint
 from quenched.targets.explaining import insist_number
-from quenched.targets.form import EntropyForm, ExactKLForm, Form, GaussianPriorForm, Hyper, Moments
+from quenched.targets.form import EntropyForm, Form, Hyper, Moments
+from quenched.targets.gaussian_priors import regression, with_gaussian_prior
 from quenched.targets.mistaken import package_of
 from quenched.targets.model import Model, read_model, read_target
-from quenched.targets.target import (
-    Asking,
-    HalfSquares,
-    Target,
-    call,
-    from_value,
-    from_value_and_grad,
-    log_density,
-    regression,
-    with_gaussian_prior,
-)
+from quenched.targets.target import Target, from_value, from_value_and_grad, log_density
 from quenched.targets.terms import (
-    Held,
     LocalTerm,
     Piece,
     SparseRows,
@@ -40,11 +31,7 @@ from quenched.targets.terms import (
 __all__ = [
     "Asking",
     "EntropyForm",
-    "ExactKLForm",
     "Form",
-    "GaussianPriorForm",
-    "HalfSquares",
-    "Held",
     "Hyper",
     "LocalTerm",
     "Model",

@@ -1,5 +1,6 @@
 """Constrained parameters to the real line, with log-Jacobian."""
 
+from quenched.transforms.bounded import Interval, above, below, interval, positive
 from quenched.transforms.correlation import correlation_cholesky
 from quenched.transforms.joint import Foreign, JointTransform
 from quenched.transforms.registry import read_transform, transform_kinds, write_transform
@@ -9,11 +10,11 @@ from quenched.transforms.space import (
     Space,
     describe_space,
     leaf_name,
-    leaf_names,
     lists_as_arrays,
     real_names,
 )
-from quenched.transforms.transform import Interval, Transform, above, below, interval, ordered, positive, real, simplex
+from quenched.transforms.transform import Transform, real
+from quenched.transforms.vectors import ordered, simplex
 
 __all__ = [
     "Foreign",
@@ -29,7 +30,6 @@ __all__ = [
     "describe_space",
     "interval",
     "leaf_name",
-    "leaf_names",
     "lists_as_arrays",
     "ordered",
     "positive",

@@ -3,9 +3,11 @@
 import dataclasses
 from typing import Any
 
+from quenched.transforms.bounded import Above, Below, Interval, Positive
 from quenched.transforms.correlation import CorrelationCholesky
 from quenched.transforms.joint import Foreign
-from quenched.transforms.transform import Above, Below, Interval, Ordered, Positive, Real, Simplex, Transform
+from quenched.transforms.transform import Real, Transform
+from quenched.transforms.vectors import Ordered, Simplex
 
 transform_kinds: dict[str, type[Transform]] = {
     kind.__name__: kind

@@ -12,8 +12,9 @@ from quenched.arrays import Array
 from quenched.frozen import Frozen
 from quenched.numbers import insist_tree, is_list_of_numbers, plain_array
 from quenched.text import harmless, shown
+from quenched.transforms.bounded import positive
 from quenched.transforms.joint import Foreign, JointTransform
-from quenched.transforms.transform import Real, Transform, positive
+from quenched.transforms.transform import Real, Transform
 
 _AMBIGUOUS = set(".[]'\"")
 

@@ -14,7 +14,7 @@ from quenched.models.mixed.terms import write
 from quenched.nesting import nested
 from quenched.numbers import real_array, seed_number
 from quenched.plots import BLUE, GREY, dress, new_figure
-from quenched.result import Fit
+from quenched.results import Fit
 from quenched.text import shown
 
 _SAMPLES = 4000

@@ -16,7 +16,7 @@ from quenched.paper.experiments.records import Record, summarise
 from quenched.paper.experiments.tasks import Outcome, Task
 from quenched.plots import ORANGE, dress, new_figure
 from quenched.report import figure, table
-from quenched.result import Fit
+from quenched.results import Fit
 
 _DRAWS = 50  # as in the paper
 _SEEDS = 20

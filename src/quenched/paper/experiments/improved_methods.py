@@ -10,7 +10,7 @@ from quenched.fitting import fit
 from quenched.nesting import nested
 from quenched.paper.experiments.improved_problems import Posed
 from quenched.paper.experiments.improved_truth import SAMPLES, Truth, truth_of
-from quenched.result import Fit, FitError
+from quenched.results import Fit, FitError
 from quenched.transforms import real_names
 
 _BINS = 50

@@ -19,7 +19,7 @@ from quenched.paper.experiments.bivariate_densities import skew_log_density
 from quenched.paper.experiments.improved_problems import Posed
 from quenched.paper.rivals import Chains, convergence, hamiltonian
 from quenched.precision import in_double
-from quenched.result import Fit
+from quenched.results import Fit
 from quenched.transforms import real_names
 
 SAMPLES = 20_000

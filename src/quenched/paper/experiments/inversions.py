@@ -18,7 +18,7 @@ from scipy.special import logsumexp
 from quenched.baselines import laplace
 from quenched.draws import iid
 from quenched.fitting import Alternating, Joint, fit
-from quenched.result import Fit
+from quenched.results import Fit
 from quenched.science import GroundMotion, Spectra
 from quenched.targets import Target
 from quenched.transforms import positive

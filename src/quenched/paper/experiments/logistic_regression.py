@@ -26,7 +26,7 @@ from quenched.paper.experiments.records import Record, beside, by_method, shown,
 from quenched.paper.experiments.tasks import Outcome, Task
 from quenched.paper.rivals import jaakkola_jordan
 from quenched.report import Markup, table
-from quenched.result import Fit
+from quenched.results import Fit
 from quenched.targets import with_gaussian_prior
 
 _WIDTH = 0.5

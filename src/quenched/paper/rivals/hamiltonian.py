@@ -16,7 +16,7 @@ import numpy as np
 from quenched.arrays import Array
 from quenched.draws import Purpose, generator
 from quenched.precision import in_double
-from quenched.result import Fit
+from quenched.results import Fit
 
 _ACCEPTED = 0.9  # of the proposals
 _SHORTEST = 0.2  # of a step, relative to the longest: short ones free a chain from a narrow place

@@ -3,20 +3,15 @@
 from quenched.targets.terms.checking import check_terms, coverage
 from quenched.targets.terms.each import Each, each, sum_of
 from quenched.targets.terms.local import LocalTerm, Piece, local_terms, log_density_of
-from quenched.targets.terms.sees import Dot, EachEntry, SparseRows, Whole, dot, each_entry, whole
-from quenched.targets.terms.terms import Held, Part, Term, Terms, take_rows
+from quenched.targets.terms.sees import SparseRows, Whole, dot, each_entry, whole
+from quenched.targets.terms.terms import Terms
 from quenched.targets.terms.weighted import in_files, numbers_of_rows, of_some_rows, rows_between, some_rows
 
 __all__ = [
-    "Dot",
     "Each",
-    "EachEntry",
-    "Held",
     "LocalTerm",
-    "Part",
     "Piece",
     "SparseRows",
-    "Term",
     "Terms",
     "Whole",
     "check_terms",
@@ -32,6 +27,5 @@ __all__ = [
     "rows_between",
     "some_rows",
     "sum_of",
-    "take_rows",
     "whole",
 ]

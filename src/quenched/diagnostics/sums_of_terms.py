@@ -6,14 +6,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.diagnostics.draw_error import Answer, DrawError, answer_of, spread_error
+from quenched.diagnostics.draw_error import DrawError, Outcome, answer_of, spread_error
 from quenched.diagnostics.linear_response import Response
 from quenched.diagnostics.optimisation import OptimisationError
 from quenched.draws import Purpose, TermDraws, generator
 from quenched.families import SparseGaussian, StretchedGaussian, factor
 from quenched.fitting import NewtonAscent, nats_left, point_of, stand_at
+from quenched.objective import Problem
 from quenched.precision import in_double
-from quenched.problem import Problem
 from quenched.projected import Expected, FreeChanges, ProjectedBound
 from quenched.targets import Hyper
 from quenched.transforms import Parameters, Space
@@ -36,7 +36,7 @@ def terms_optimisation_error(bound: ProjectedBound, posterior: _Sparse, hyper: H
 
 
 def terms_draw_error(
-    problem: Problem, posterior: _Sparse, hyper: Hyper, draws: TermDraws, own: Answer, count: int
+    problem: Problem, posterior: _Sparse, hyper: Hyper, draws: TermDraws, own: Outcome, count: int
 ) -> tuple[DrawError, int]:
     """The errors due to the draws, and the gradient evaluations they took."""
     sets = [draws.another(1 + index) for index in range(count)]

@@ -13,13 +13,13 @@ import numpy as np
 
 from quenched.families import Member, read_member, write_member
 from quenched.files import read_path, read_path_to_write, write_whole
-from quenched.outcome import History, Optimum, Round, Status
 from quenched.posterior import Posterior
 from quenched.projected import Collapsed
-from quenched.result import Fit
-from quenched.results import Fits
-from quenched.soundness import insist_leaves, insist_moments, insist_sound
-from quenched.summary import quantiles_of
+from quenched.results.fit import Fit
+from quenched.results.fits import Fits
+from quenched.results.outcome import History, Optimum, Round, Status
+from quenched.results.soundness import insist_leaves, insist_moments, insist_sound
+from quenched.results.summary import quantiles_of
 from quenched.text import harmless, shown
 from quenched.transforms import Leaf, Space, read_transform, write_transform
 from quenched.trees import read_tree, write_tree

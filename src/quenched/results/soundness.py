@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from quenched.draws import TermDraws, kinds
-from quenched.outcome import Round
+from quenched.results.outcome import Round
 from quenched.transforms import Space
 
 _COUNTS = ("n_draws", "n_evaluations", "n_objective_evaluations")

@@ -10,10 +10,11 @@ import numpy as np
 
 from quenched.draws import check_draws_of
 from quenched.numbers import real_array, seed_number, whole_number
-from quenched.outcome import History, Optimum, Status
+from quenched.objective import Problem
 from quenched.posterior import Derived, Posterior, derived, natural_moments, to_natural
-from quenched.problem import Problem
 from quenched.projected import Collapsed
+from quenched.results.outcome import History, Optimum, Status
+from quenched.results.wording import on_draws, on_optima
 from quenched.targets import Hyper, Model
 from quenched.transforms import Foreign, Parameters, Space
 from quenched.trust import (
@@ -37,7 +38,7 @@ from quenched.weights import Weighed, Weights, weigh_ratios
 
 if TYPE_CHECKING:
     from quenched.diagnostics import Diagnosis
-    from quenched.summary import Summary
+    from quenched.results.summary import Summary
 
 OVERFIT_PER_COORDINATE = 0.25  # nats of gap per coordinate beyond which the fit follows its draws, not the target
 _HOPELESS = 10.0  # times that, whatever the error of the check
@@ -265,48 +266,8 @@ class Fit(Weighed):
         """In words a person can act on: the answer first, then draws and optimiser. After a diagnosis, what it found."""
         if self.diagnosis is not None:
             return self.diagnosis.verdict
-        parts = (str(self.answer), self.message, self._verdict_on_draws(), self._verdict_on_optima(), *self.remarks)
+        parts = (str(self.answer), self.message, on_draws(self), on_optima(self), *self.remarks)
         return " ".join(part for part in parts if part)
-
-    def _verdict_on_draws(self) -> str:
-        if np.isfinite(self.bound) and self.history and not np.isfinite(self.check_bound):
-            return (
-                "On fresh draws the log density is not finite: the posterior reaches beyond the support. Give the "
-                "parameter a transform (positive, interval(a, b), ...) that keeps it there."
-            )
-        if not np.isfinite(self.gap):
-            return ""
-        tolerance, error = self.settings["tolerance"], self.check_error
-        where = f"on fresh draws the bound is lower by {self.gap:.2g} ± {error:.2g} nats"
-        if abs(self.gap) <= 2.0 * error:
-            where = f"the bound agrees with its value on fresh draws (gap {self.gap:.2g} ± {error:.2g} nats)"
-        elif self.gap < 0:
-            where = f"on fresh draws the bound is higher by {-self.gap:.2g} ± {error:.2g} nats"
-        if self.overfits:
-            return f"Overfitting to the draws: {where}. Use more draws (now {self.n_draws}) or matched ones."
-        if np.isnan(self.shortfall):
-            return f"{where[0].upper()}{where[1:]}."
-        cost = f"better ones would raise the bound by about {self.shortfall:.1g} nats"
-        if self.draws_suffice:
-            return f"The draws suffice: {cost}, where {tolerance:.2g} are tolerated{self._drift_in_words()}; {where}."
-        return (
-            f"The draws are too few: {cost}, where {tolerance:.2g} are tolerated{self._drift_in_words()}; {where}; "
-            f"use more (now {self.n_draws})."
-        )
-
-    def _drift_in_words(self) -> str:
-        if self.drift is None:
-            return ""
-        return (
-            f"; others would move a mean by {max(self.drift.mean, self.drift.mean_error):.2g} sds and an sd by "
-            f"{max(self.drift.sd, self.drift.sd_error):.0%} at the most, as far as can be told"
-        )
-
-    def _verdict_on_optima(self) -> str:
-        if len(self.optima) < 2:
-            return ""
-        bounds = ", ".join(f"{optimum.bound:.2f}" for optimum in self.optima)
-        return f"{len(self.optima)} distinct optima were found, with bounds {bounds}; this is the best."
 
     def sample(self, n: int, seed: int = 0) -> Parameters:
         """Samples in natural units: a pytree like `start` with a leading axis of length n.
@@ -393,7 +354,7 @@ class Fit(Weighed):
 
     def attach(self, log_density: Any, data: Any = None) -> "Fit":
         """This fit with its log density and data, which a loaded fit has lost."""
-        from quenched.attachment import attach
+        from quenched.results.attachment import attach
 
         return attach(self, log_density, data)
 
@@ -402,13 +363,13 @@ class Fit(Weighed):
 
         It diagnoses the fit, once. A loaded fit without its log density has no errors to show.
         """
-        from quenched.summary import Summary
+        from quenched.results.summary import Summary
 
         known = self.origin is not None and np.isfinite(self.bound)
         return Summary(self, self.diagnose() if known else None)
 
     def __str__(self) -> str:
-        from quenched.summary import render
+        from quenched.results.summary import render
 
         return render(self, self.diagnosis)
 
@@ -419,7 +380,7 @@ class Fit(Weighed):
 
     def save(self, path: str | Path) -> Path:
         """Write to an `.npz` file of plain arrays and JSON; `quenched.load` reads it."""
-        from quenched.storage import save
+        from quenched.results.storage import save
 
         return save(self, path)
 

@@ -11,7 +11,11 @@ from typing import Any
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.bound import (
+from quenched.compiling import small_program
+from quenched.draws import Draws
+from quenched.execute import Program, Wait, obey_interrupts, shared_by_functions
+from quenched.families import Member
+from quenched.objective.bound import (
     Chunks,
     Slope,
     Totals,
@@ -23,12 +27,8 @@ from quenched.bound import (
     ratios_in_chunks,
     slope_in_chunks,
 )
-from quenched.compiling import small_program
-from quenched.coordinates import Coordinates
-from quenched.draws import Draws
-from quenched.execute import Program, Wait, obey_interrupts, shared_by_functions
-from quenched.families import Member
-from quenched.problem import Problem
+from quenched.objective.coordinates import Coordinates
+from quenched.objective.problem import Problem
 from quenched.targets import Hyper
 
 _VALUES_AT_A_TIME = 64  # few enough to stay in the cache, and one shape is compiled once

@@ -12,7 +12,7 @@ from quenched.weights import Weighed
 
 if TYPE_CHECKING:
     from quenched.diagnostics import Diagnosis
-    from quenched.result import Fit
+    from quenched.results.fit import Fit
 
 ROWS_SHOWN = 30
 _LEVELS = {"5%": 0.05, "50%": 0.5, "95%": 0.95}
@@ -72,7 +72,7 @@ def quantiles_of(fit: "Fit") -> dict[str, list[np.ndarray]]:
     return fit._kept["quantiles"]
 
 
-def shown(sizes: list[int], most: int = ROWS_SHOWN) -> tuple[list[int | str], int]:
+def rows_shown(sizes: list[int], most: int = ROWS_SHOWN) -> tuple[list[int | str], int]:
     """Which rows to print of leaves of these sizes: their places, or words for those that are left out.
 
     Small leaves come first and whole, so that none hides behind a long vector; what is left over is shared by the long
@@ -118,7 +118,7 @@ def print_summary(
     columns = [name for name in everything[0] if name != "name"]
     for name in columns:
         table.add_column("±" if name.endswith("_error") else name, justify="right")
-    places, hidden = shown([int(np.prod(leaf.shape)) for leaf in fit.space.leaves])
+    places, hidden = rows_shown([int(np.prod(leaf.shape)) for leaf in fit.space.leaves])
     for place in places:
         if isinstance(place, str):
             table.add_row(Text(place))

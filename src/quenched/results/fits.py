@@ -11,11 +11,11 @@ import jax
 import numpy as np
 
 from quenched.families import Member
-from quenched.outcome import History, Optimum, Round, Status
+from quenched.objective import Batch
 from quenched.posterior import Posterior, natural_moments_of_many
 from quenched.precision import in_double
-from quenched.problem import Batch
-from quenched.result import Fit, Origin
+from quenched.results.fit import Fit, Origin
+from quenched.results.outcome import History, Optimum, Round, Status
 from quenched.targets import Hyper
 from quenched.text import shown
 from quenched.transforms import Parameters, Space
@@ -296,7 +296,7 @@ class Fits:
 
     def save(self, path: str | Path) -> Path:
         """Write to an `.npz` file of plain arrays and JSON; `quenched.load` reads it."""
-        from quenched.storage import save
+        from quenched.results.storage import save
 
         return save(self, path)
 

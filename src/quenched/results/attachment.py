@@ -8,11 +8,10 @@ import numpy as np
 
 from quenched.draws import TermDraws, make, term_draws
 from quenched.numbers import check_data, read_arrays
-from quenched.objective import Objective
+from quenched.objective import Objective, make_problem
 from quenched.precision import in_double
-from quenched.problem import make_problem
 from quenched.projected import ProjectedBound, bound_at
-from quenched.result import Fit, Origin
+from quenched.results.fit import Fit, Origin
 from quenched.targets import Model, Target, read_target
 from quenched.transforms import Space, describe_space
 

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.coordinates import Coordinates
 from quenched.execute import Evaluation
 from quenched.families import LOG_TWO_PI, Member
+from quenched.objective.coordinates import Coordinates
 from quenched.targets import Form, Hyper, Moments
 
 _MOST_CHUNKS = 128  # that every program has room for, ...

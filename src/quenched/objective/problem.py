@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
@@ -11,10 +11,11 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
-from quenched.execute import Execution, Executor, Here, HostFunction, Living, Programs, Work, bytes_held, trace
+from quenched.execute import Execution, Executor, Here, Living, Programs, Work, bytes_held, trace
 from quenched.numbers import native
-from quenched.targets import Asking, Form, Hyper, Model, Target, call, fingerprint, insist_number
-from quenched.transforms import Parameters, Space
+from quenched.objective.host_target import host_function, shapes_of
+from quenched.targets import Form, Hyper, Model, Target, call, fingerprint, insist_number
+from quenched.transforms import Space
 
 
 class RealLine:
@@ -196,7 +197,7 @@ def _put_together(
     function = RealLine(target, space, unravel)
     programs = None
     if not target.on_host:
-        shapes = None if hyper is None else (jax.tree.structure(hyper), _shapes(hyper))
+        shapes = None if hyper is None else (jax.tree.structure(hyper), shapes_of(hyper))
         seen = fingerprint(target.function)
         identity = (seen, target.adds_jacobian, target.on_real_line, space, shapes, data is None)
         # What may change unseen is traced for this fit alone.
@@ -212,84 +213,6 @@ def make_batch(
     """Many problems, put together."""
     rows = Rows(*jax.tree.map(_promote, tuple(rows)))
     return Batch(_put_together(target, space, rows.take(0).one, hyper, execution, model), rows, n)
-
-
-@lru_cache(maxsize=8)
-def host_function(target: Target, space: Space) -> HostFunction:
-    """A host function of the parameters as one of real-line vectors, or of rows of them if it is batched."""
-    natural, pull_back, log_jacobian = (
-        _on_real_line(target, space) if target.on_real_line else _in_natural_units(target, space)
-    )
-
-    def read(vectors: np.ndarray, parameters: Any, answer: Any) -> tuple[Any, np.ndarray]:
-        if not isinstance(answer, (tuple, list)) or len(answer) != 2:
-            raise ValueError(f"fun returned {type(answer).__name__}; it must return (value, gradient).")
-        gradient, jacobian = pull_back(vectors, _like(parameters, answer[1]))
-        return _numbers(answer[0], vectors.shape[:-1]) + np.asarray(jacobian), np.asarray(gradient)
-
-    def read_value(vectors: np.ndarray, parameters: Any, answer: Any) -> tuple[Any, np.ndarray]:
-        return _numbers(answer, vectors.shape[:-1]) + np.asarray(log_jacobian(vectors)), np.zeros(0)
-
-    return HostFunction(
-        natural=natural,
-        call=Asking(target.function),
-        read=read if target.gives_gradient else read_value,
-        gives_gradient=target.gives_gradient,
-        batched=target.batched,
-    )
-
-
-def _in_natural_units(target: Target, space: Space) -> tuple[Callable, Callable, Callable]:
-    """To natural units; a gradient back, with the log-Jacobian and its own; and the log-Jacobian alone."""
-
-    def pull_back(vector, gradient):
-        _, pull = jax.vjp(space.to_natural, vector)
-        return pull(gradient)[0] + jax.grad(space.log_jacobian)(vector), space.log_jacobian(vector)
-
-    over = jax.vmap if target.batched else lambda function: function
-    to_natural, pull_back, log_jacobian = (
-        jax.jit(over(function)) for function in (space.to_natural, pull_back, space.log_jacobian)
-    )
-    return lambda vectors: jax.tree.map(np.asarray, to_natural(vectors)), pull_back, log_jacobian
-
-
-def _on_real_line(target: Target, space: Space) -> tuple[Callable, Callable, Callable]:
-    """The same of a function that takes the parameters as they are there: nothing is left to do."""
-
-    def raveled(vectors: np.ndarray, gradient: Parameters) -> tuple[np.ndarray, float]:
-        pieces = [leaf.reshape(*vectors.shape[:-1], -1) for leaf in jax.tree.leaves(gradient)]
-        return np.concatenate(pieces, axis=-1), 0.0
-
-    return space.unravel_rows if target.batched else space.unravel, raveled, lambda vectors: 0.0
-
-
-def _numbers(answer: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """One number, or one for each of the parameters of a batch."""
-    wanted = "one number" if not shape else f"one number for each of the {shape[0]} parameters"
-    try:
-        value = np.asarray(answer, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"fun returned {type(answer).__name__}; it must return {wanted}.") from error
-    if value.shape != shape:
-        raise ValueError(f"fun returned a value of shape {value.shape}; it must return {wanted}.")
-    return value
-
-
-def _like(parameters: Parameters, gradient: Any) -> Parameters:
-    if jax.tree.structure(gradient) != jax.tree.structure(parameters):
-        raise ValueError(
-            f"fun returned a gradient with structure {jax.tree.structure(gradient)}; "
-            f"it must be shaped like the parameters, {jax.tree.structure(parameters)}."
-        )
-    gradient = jax.tree.map(lambda x: np.asarray(x, dtype=np.float64), gradient)
-    found, wanted = _shapes(gradient), _shapes(parameters)
-    if found != wanted:
-        raise ValueError(f"fun returned a gradient of shapes {found}; the parameters have {wanted}.")
-    return gradient
-
-
-def _shapes(tree: Any) -> tuple:
-    return tuple(np.shape(leaf) for leaf in jax.tree.leaves(tree))
 
 
 def _promote(leaf: Any) -> Array:

@@ -20,7 +20,7 @@ from quenched.models.likelihood import Columns, cut_columns, cut_rows, log_likel
 from quenched.models.noise import Noise
 from quenched.models.reweighting import Parameters, RowPosteriors, column_precisions, first_guess, pulls_of_entries
 from quenched.precision import in_double
-from quenched.result import Fit
+from quenched.results import Fit
 from quenched.targets import with_gaussian_prior
 
 _MEMORY = 2**30  # bytes for evaluating the likelihood; beyond, the draws come in chunks too

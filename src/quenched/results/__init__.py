@@ -1,0 +1,40 @@
+"""What a fit returns: `Fit` and `Fits`, what happened in them, their tables, and files of them."""
+
+from quenched.results.attachment import attach, own_hyper
+from quenched.results.fit import Fit, FitError, require_origin
+from quenched.results.fits import Fits, Origins
+from quenched.results.outcome import Code, History, Optimum, Round, Status
+from quenched.results.storage import as_a_warning, insist_writable, load, save
+from quenched.results.summary import (
+    describe,
+    evidence_in_words,
+    print_summary,
+    render,
+    rows_of,
+    rows_shown,
+)
+
+__all__ = [
+    "Code",
+    "Fit",
+    "FitError",
+    "Fits",
+    "History",
+    "Optimum",
+    "Origins",
+    "Round",
+    "Status",
+    "as_a_warning",
+    "attach",
+    "describe",
+    "evidence_in_words",
+    "insist_writable",
+    "load",
+    "own_hyper",
+    "print_summary",
+    "render",
+    "require_origin",
+    "rows_of",
+    "rows_shown",
+    "save",
+]

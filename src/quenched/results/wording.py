@@ -1,0 +1,53 @@
+"""What a fit says of its draws and of its optima, in words a person can act on."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from quenched.results.fit import Fit
+
+
+def on_draws(fit: "Fit") -> str:
+    """Whether the draws suffice, and how far the bound is from its value on fresh ones; empty where neither is known."""
+    if np.isfinite(fit.bound) and fit.history and not np.isfinite(fit.check_bound):
+        return (
+            "On fresh draws the log density is not finite: the posterior reaches beyond the support. Give the "
+            "parameter a transform (positive, interval(a, b), ...) that keeps it there."
+        )
+    if not np.isfinite(fit.gap):
+        return ""
+    tolerance, error = fit.settings["tolerance"], fit.check_error
+    where = f"on fresh draws the bound is lower by {fit.gap:.2g} ± {error:.2g} nats"
+    if abs(fit.gap) <= 2.0 * error:
+        where = f"the bound agrees with its value on fresh draws (gap {fit.gap:.2g} ± {error:.2g} nats)"
+    elif fit.gap < 0:
+        where = f"on fresh draws the bound is higher by {-fit.gap:.2g} ± {error:.2g} nats"
+    if fit.overfits:
+        return f"Overfitting to the draws: {where}. Use more draws (now {fit.n_draws}) or matched ones."
+    if np.isnan(fit.shortfall):
+        return f"{where[0].upper()}{where[1:]}."
+    cost = f"better ones would raise the bound by about {fit.shortfall:.1g} nats"
+    if fit.draws_suffice:
+        return f"The draws suffice: {cost}, where {tolerance:.2g} are tolerated{_of_drift(fit)}; {where}."
+    return (
+        f"The draws are too few: {cost}, where {tolerance:.2g} are tolerated{_of_drift(fit)}; {where}; "
+        f"use more (now {fit.n_draws})."
+    )
+
+
+def _of_drift(fit: "Fit") -> str:
+    if fit.drift is None:
+        return ""
+    return (
+        f"; others would move a mean by {max(fit.drift.mean, fit.drift.mean_error):.2g} sds and an sd by "
+        f"{max(fit.drift.sd, fit.drift.sd_error):.0%} at the most, as far as can be told"
+    )
+
+
+def on_optima(fit: "Fit") -> str:
+    """The optima that were met, where there were several."""
+    if len(fit.optima) < 2:
+        return ""
+    bounds = ", ".join(f"{optimum.bound:.2f}" for optimum in fit.optima)
+    return f"{len(fit.optima)} distinct optima were found, with bounds {bounds}; this is the best."
