@@ -8,23 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from quenched.draws import Purpose, check_draws, generator
-from quenched.numbers import real_array, seed_number, whole_number
-from quenched.outcome import History, Optimum, Status
-from quenched.posterior import Derived, Posterior, derived, natural_moments, to_natural
-from quenched.problem import Problem
-from quenched.projected import Collapsed
-from quenched.targets import Hyper, Model
-from quenched.transforms import Foreign, Parameters, Space
-from quenched.trust import (
-    NAN_FURTHER_OUT,
-    Answer,
+from quenched.departures import (
     Departure,
     Drift,
-    Facts,
     Moved,
     Reweighted,
-    answer,
     clear_ones,
     departures,
     drift,
@@ -33,6 +21,15 @@ from quenched.trust import (
     moved,
     reweight,
 )
+from quenched.draws import Purpose, check_draws, generator
+from quenched.numbers import real_array, seed_number, whole_number
+from quenched.outcome import History, Optimum, Status
+from quenched.posterior import Derived, Posterior, derived, natural_moments, to_natural
+from quenched.problem import Problem
+from quenched.projected import Collapsed
+from quenched.targets import Hyper, Model
+from quenched.transforms import Foreign, Parameters, Space
+from quenched.trust import NAN_FURTHER_OUT, Answer, Facts, answer
 from quenched.weights import Weighed, Weights, weigh_ratios
 
 if TYPE_CHECKING:
