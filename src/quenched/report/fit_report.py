@@ -9,12 +9,13 @@ from typing import Any
 import jax
 import numpy as np
 
+from quenched.departures import reweight
 from quenched.diagnostics import Diagnosis
 from quenched.plots import plot_corner, plot_correlation, plot_marginals, plot_monitor
 from quenched.report.markup import Level, Markup, facts, figure, table, verdict_box
 from quenched.report.page import Document
 from quenched.results import Fit, Status, evidence_in_words, rows_of
-from quenched.trust import Trust, reweight
+from quenched.trust import Trust
 from quenched.weights import BAD
 
 _ROWS = 20_000  # of a table; the page holds them, and shows some hundred at a time

@@ -8,6 +8,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from quenched.departures import (
+    Departure,
+    Drift,
+    Moved,
+    Reweighted,
+    clear_ones,
+    departures,
+    drift,
+    furthest,
+    hopeless,
+    moved,
+    reweight,
+)
 from quenched.draws import check_draws_of
 from quenched.numbers import real_array, seed_number, whole_number
 from quenched.objective import Problem
@@ -17,23 +30,7 @@ from quenched.results.outcome import History, Optimum, Status
 from quenched.results.wording import on_draws, on_optima
 from quenched.targets import Hyper, Model
 from quenched.transforms import Foreign, Parameters, Space
-from quenched.trust import (
-    NAN_FURTHER_OUT,
-    Answer,
-    Departure,
-    Drift,
-    Facts,
-    Moved,
-    Reweighted,
-    answer,
-    clear_ones,
-    departures,
-    drift,
-    furthest,
-    hopeless,
-    moved,
-    reweight,
-)
+from quenched.trust import NAN_FURTHER_OUT, Answer, Facts, answer
 from quenched.weights import Weighed, Weights, weigh_ratios
 
 if TYPE_CHECKING:
