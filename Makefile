@@ -2,6 +2,7 @@
 # make test    run the tests
 # make test-long      the tests that take minutes: large problems, processes that are killed
 # make test-external  the tests that need other people's packages: NumPyro, PyMC, Stan, PyTorch, ...
+# make test-browser   the report page in Debian's chromium, headless (apt-get install chromium chromium-driver)
 # make soak MINUTES=5 random problems through random options, with laws checked; counts are printed
 # make fuzz MINUTES=5 every file reader on bytes that a fuzzer chooses; what it finds is kept in out/fuzz
 # make compat         the core tests with the oldest versions that pyproject.toml allows, in .venv-oldest
@@ -18,7 +19,7 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 
-.PHONY: docs docs-serve demo test test-long test-external soak fuzz compat audit bench bench-full dist-check static check clean
+.PHONY: docs docs-serve demo test test-long test-external test-browser soak fuzz compat audit bench bench-full dist-check static check clean
 
 demo: $(VENV)/installed-plots
 	$(BIN)/quenched fit examples/eight_schools.py --out out
@@ -32,6 +33,9 @@ test-long: $(VENV)/installed-test
 
 test-external: $(VENV)/installed-external
 	$(BIN)/python -m pytest -n auto --dist loadfile --durations 8 tests/external
+
+test-browser: $(VENV)/installed-browser
+	$(BIN)/python -m pytest tests/browser
 
 # BENCH="--seeds 3 --budget 3600" for more seeds, in portions: what is in the results already is not run again.
 BENCH_VENV := .venv-bench

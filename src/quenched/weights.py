@@ -121,3 +121,13 @@ def _fit_generalised_pareto(values: np.ndarray) -> tuple[float, float]:
     shape = float(np.mean(np.log1p(-point * values)))
     scale = -shape / point
     return (n * shape + _PRIOR_WEIGHT * _PRIOR_SHAPE) / (n + _PRIOR_WEIGHT), scale
+
+
+def gains(log_ratios: np.ndarray, others: np.ndarray) -> bool:
+    """Whether one posterior is clearly nearer to the target than another, by their log ratios on the same draws."""
+    n = min(len(log_ratios), len(others))
+    if n < 2:
+        return False
+    with np.errstate(invalid="ignore"):
+        rise = log_ratios[:n] - others[:n]
+    return bool(np.mean(rise) > 2.0 * np.std(rise, ddof=1) / np.sqrt(n))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import quenched as qd
+from quenched.fitting.alone import Alone
 from tracing import Traces
 
 
@@ -71,6 +72,17 @@ def test_a_second_fit_compiles_nothing():
         run(log_density, some_data(1), draws=256, seed=3)
         run(log_density, some_data(1), draws=2048, seed=3)
     assert not second
+
+
+def test_what_is_compiled_ahead_is_what_the_fit_asks_for(monkeypatch):
+    """While a start is searched for, another thread compiles the rest: as many programs as without it, none of them twice."""
+    with compilations() as ahead:
+        together = run(counted()[0], some_data(0), draws=64)
+    monkeypatch.setattr(Alone, "prepare", lambda *_: None)
+    with compilations() as after:
+        alone = run(counted()[0], some_data(0), draws=64)
+    assert len(ahead) == len(after) > 3
+    assert together.bound == alone.bound
 
 
 def test_data_of_another_shape_are_traced_anew():

@@ -14,8 +14,9 @@ from jax.scipy.stats import norm, t
 import problems
 import quenched as qd
 import registry
-from quenched.trust import RULES, Facts, Trust, clear_ones, gains
-from quenched.weights import weigh_ratios
+from quenched.departures import clear_ones
+from quenched.trust import RULES, Facts, Trust
+from quenched.weights import gains, weigh_ratios
 
 LOGISTIC = problems.logistic_problem(8, 60)
 

@@ -11,6 +11,7 @@ import pytest
 
 import quenched as qd
 from fits import ONE_ROUND, THREE_ROUNDS, make_fit
+from quenched.projected import Collapsed
 from quenched.report import fit_report, write_report
 from quenched.results import Optimum, Round, Status
 
@@ -114,6 +115,17 @@ def test_many_numbers_are_data_for_the_script_with_the_worst_first():
     assert float(rows[0][-1]) == pytest.approx(0.3, abs=0.15)
     assert page.count("<tr><td") == 200 + 2 + 1 + 0  # of the numbers, of the arrays, and one round
     assert "The first 200 of 600 rows." in page
+
+
+def test_where_groups_are_integrated_over_the_weights_are_those_of_what_they_share():
+    shift = np.zeros(600)
+    shift[8] = 0.7
+    collapsed = Collapsed(np.zeros(200), shift, np.ones(600), np.zeros(600), np.zeros(600), n_outer=1)
+    fit = replace(make_fit({"b": 1.0, "w": np.zeros(599)}), collapsed=collapsed)
+    page = str(fit_report(fit))
+    rows = json.loads(page.split('<script type="application/json" class="rows">')[1].split("</script>")[0])
+    assert rows[0][0] == "w[7]"
+    assert float(rows[0][-1]) == pytest.approx(0.7)
 
 
 def test_without_matplotlib_the_numbers_are_still_there(monkeypatch):

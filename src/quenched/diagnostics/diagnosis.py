@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from quenched.departures import Departure, Moved, Reweighted, departures, moved, reweight
 from quenched.diagnostics.curvature import Curvature, missed_spread, whitened
 from quenched.diagnostics.draw_error import DrawError, answer_of, draw_error, with_distance
 from quenched.diagnostics.importance import weigh
@@ -29,7 +30,7 @@ from quenched.precision import in_double
 from quenched.projected import ProjectedBound
 from quenched.results import Fit, require_origin
 from quenched.transforms import Parameters, real_names
-from quenched.trust import Answer, Departure, Moved, Reweighted, departures, moved, reweight
+from quenched.trust import Answer
 from quenched.weights import Weighed, Weights
 
 _REPLICATES = 8

@@ -1,10 +1,9 @@
 """Makers of frozen points."""
 
+from quenched.draws.check import CHECK_BATCH, CHECK_BLOCK, CheckDraws, check_draws, check_draws_of
 from quenched.draws.draws import (
-    CHECK_BLOCK,
     Draws,
     antithetic,
-    check_draws,
     iid,
     kinds,
     make,
@@ -18,7 +17,9 @@ from quenched.draws.streams import Purpose, generator, jax_key, stream
 from quenched.draws.term_draws import Points, TermDraws, term_draws
 
 __all__ = [
+    "CHECK_BATCH",
     "CHECK_BLOCK",
+    "CheckDraws",
     "Draws",
     "Groups",
     "Points",
@@ -26,6 +27,7 @@ __all__ = [
     "TermDraws",
     "antithetic",
     "check_draws",
+    "check_draws_of",
     "generator",
     "iid",
     "jax_key",

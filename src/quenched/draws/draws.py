@@ -18,7 +18,6 @@ from quenched.draws.streams import Purpose, generator, stream
 from quenched.numbers import real_array, seed_number, whole_number
 from quenched.text import shown
 
-CHECK_BLOCK = 64
 _MOST_NUMBERS = 2**40  # of a set of draws: more fit into no machine
 
 
@@ -172,15 +171,6 @@ def replicates(draws: Draws, count: int, seed: int) -> tuple[list[Draws], Draws]
     finish = lambda points: kind.finish(points, draws.groups)
     sets = [Draws(draws.kind, finish(points), own, draws.groups) for points, own in zip(raw, seeds, strict=True)]
     return sets, Draws(draws.kind, finish(np.concatenate(raw)), seed, draws.groups)
-
-
-def check_draws(n: int, dim: int, random: np.random.Generator) -> np.ndarray:
-    """Points that no fit is trained on, from `generator(seed, Purpose.CHECK)`: the next ones with every call.
-
-    Every `CHECK_BLOCK` of them are Sobol points with a scramble of their own: the means of blocks are unbiased and
-    independent of each other, and vary less than those of independent points.
-    """
-    return sobol_normals(CHECK_BLOCK, dim, random, copies=-(-n // CHECK_BLOCK)).reshape(-1, dim)[:n]
 
 
 def smallest(kind: str, dim: int, groups: Groups | None = None) -> int:

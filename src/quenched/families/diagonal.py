@@ -2,7 +2,6 @@
 
 from typing import ClassVar
 
-import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array, namespace
@@ -14,6 +13,8 @@ from quenched.families.roles import location, spread
 class DiagonalGaussian(Gaussian):
     """q = N(mean, diag(sd²))."""
 
+    in_numpy: ClassVar[bool] = True
+
     mean: Array = location()
     log_sd: Array = spread()
 
@@ -23,7 +24,8 @@ class DiagonalGaussian(Gaussian):
 
     @property
     def scale(self) -> Array:
-        return jnp.diag(jnp.exp(self.log_sd))
+        xp = namespace(self.log_sd)
+        return xp.diag(xp.exp(self.log_sd))
 
     @property
     def family(self):
@@ -33,7 +35,7 @@ class DiagonalGaussian(Gaussian):
         return self.mean + namespace(self.log_sd).exp(self.log_sd) * draws
 
     def standardise(self, points):
-        return (points - self.mean) * jnp.exp(-self.log_sd)
+        return (points - self.mean) * namespace(self.log_sd).exp(-self.log_sd)
 
     def compose(self, inner):
         sd = namespace(self.log_sd).exp(self.log_sd)
@@ -43,10 +45,10 @@ class DiagonalGaussian(Gaussian):
         return DiagonalGaussian(self.mean + shift, self.log_sd)
 
     def log_determinant(self):
-        return jnp.sum(self.log_sd)
+        return self.log_sd.sum(axis=-1)
 
     def variance(self):
-        return jnp.exp(2.0 * self.log_sd)
+        return namespace(self.log_sd).exp(2.0 * self.log_sd)
 
 
 class Diagonal(Family):

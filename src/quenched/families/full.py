@@ -17,6 +17,8 @@ class FullGaussian(Gaussian):
     `log_diagonal` is log diag(L); `lower` holds the entries below it, packed.
     """
 
+    in_numpy: ClassVar[bool] = True
+
     mean: Array = location()
     log_diagonal: Array = spread()
     lower: Array = correlation()

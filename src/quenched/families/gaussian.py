@@ -7,10 +7,9 @@ A Gaussian is an affine map z -> mean + scale z of standard-normal draws. The ma
 from abc import abstractmethod
 from typing import ClassVar, Self
 
-import jax.numpy as jnp
 import numpy as np
 
-from quenched.arrays import Array
+from quenched.arrays import Array, namespace
 from quenched.families.member import Groups, Member
 from quenched.frozen import Frozen
 
@@ -28,7 +27,7 @@ class Gaussian(Member):
         return self.compose(inner)
 
     def log_slope(self, draws: Array) -> Array:
-        return jnp.broadcast_to(self.log_determinant(), draws.shape[:-1])
+        return namespace(draws).broadcast_to(self.log_determinant(), draws.shape[:-1])
 
 
 class Family(Frozen):

@@ -29,6 +29,7 @@ class Member(Tree):
 
     affine: ClassVar[bool]
     on_host: ClassVar[bool] = False  # works in NumPy, and cannot be traced
+    in_numpy: ClassVar[bool] = False  # works in NumPy as well, so that what is asked of it need not be compiled
     if TYPE_CHECKING:
         mean: Array
 
@@ -98,7 +99,7 @@ class Member(Tree):
     def log_density(self, points: Array) -> Array:
         """log q at every row."""
         draws = self.standardise(points)
-        return -0.5 * jnp.sum(draws**2, axis=-1) - 0.5 * self.dim * LOG_TWO_PI - self.log_slope(draws)
+        return -0.5 * (draws**2).sum(axis=-1) - 0.5 * self.dim * LOG_TWO_PI - self.log_slope(draws)
 
     def second_moment(self) -> Array:
         """E wᵀw = mean·mean + tr(covariance): what an isotropic prior needs to know."""
@@ -118,8 +119,9 @@ class Member(Tree):
 
 
 def ask(member: Member, name: str, *inputs: Array) -> Array:
-    """A property or method of a member as one program: on the host, each of its operations would be compiled for itself."""
-    return (_answer if member.on_host else _program)(member, name, *inputs)
+    """A property or method of a member: in NumPy, or as one program, since each of its operations would be compiled for itself."""
+    given = isinstance(member.mean, np.ndarray) and all(isinstance(one, np.ndarray) for one in inputs)
+    return (_answer if member.on_host or (member.in_numpy and given) else _program)(member, name, *inputs)
 
 
 def _answer(member: Member, name: str, *inputs: Array) -> Array:

@@ -1,11 +1,14 @@
 """The driver that takes entries one by one, on the host."""
 
+from threading import Thread
 from typing import ClassVar
 
 import jax
 import numpy as np
 
 from quenched.draws import Draws
+from quenched.execute import Here
+from quenched.fitting.ahead import compiled_ahead
 from quenched.fitting.ascent import Ascent, Limits, ascend
 from quenched.fitting.drive import Driver, Entries, Judged, Record, Summit
 from quenched.fitting.method import Base, Method
@@ -21,9 +24,17 @@ class Alone(Driver):
 
     explains: ClassVar[bool] = True
     _last: tuple[int, Draws, Objective] | None = None
+    _ahead: Thread | None = None
+
+    def prepare(self, posterior, hyper, draws):
+        if self.batch.n == 1 and isinstance(self.batch.problem.execution, Here):
+            self._ahead = compiled_ahead(self.objective(0, draws), posterior, hyper)
 
     def objective(self, problem: int, draws: Draws) -> Objective:
         """The bound of a problem on some draws; the last one is kept."""
+        if self._ahead is not None:
+            self._ahead.join()  # or the same would be compiled here once more
+            self._ahead = None
         if self._last is None or self._last[:2] != (problem, draws):
             self._last = (problem, draws, Objective(self.batch.one(problem), draws))
         return self._last[2]

@@ -8,7 +8,7 @@ import numpy as np
 
 from quenched.draws import Draws
 from quenched.families import Member, ask
-from quenched.objective import Objective, Problem, cut, place
+from quenched.objective import Objective, Problem, cut, log_ratios, place
 from quenched.posterior import Posterior, to_natural
 from quenched.targets import Hyper
 from quenched.transforms import Space, real
@@ -194,7 +194,7 @@ def blame_region(
     looked = min(problem.dim, _MOST_LOOKED_AT)
     reach = posterior.covariance[:, :looked] / np.sqrt(posterior.variance()[:looked])  # columns: one sd of each
     points = np.concatenate([posterior.mean + side * far * reach.T for far in _LOOK for side in (1.0, -1.0)])
-    values = _values(problem, points, hyper)
+    values = _values_near(problem, posterior.member, points, hyper)
     bad = np.flatnonzero(np.isnan(values))
     if not len(bad) and failed:
         bad = np.flatnonzero(~np.isfinite(values))
@@ -213,6 +213,13 @@ def blame_region(
         "check draw came: what the posterior says of that side is a guess. Look for a logarithm, a square root or a division "
         "there, or give a transform that keeps the parameter away."
     )
+
+
+def _values_near(problem: Problem, posterior: Member, points: np.ndarray, hyper: Hyper) -> np.ndarray:
+    """Numbers that are as finite as the log density is; by the program that has checked a Gaussian, if there is one."""
+    if posterior.affine and not posterior.on_host:
+        return log_ratios(problem, posterior, hyper, np.asarray(ask(posterior, "standardise", points)))
+    return _values(problem, points, hyper)
 
 
 def _values(problem: Problem, points: np.ndarray, hyper: Hyper) -> np.ndarray:

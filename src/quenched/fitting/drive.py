@@ -22,7 +22,6 @@ from quenched.fitting.rows import rows
 from quenched.objective import Batch, Totals
 from quenched.targets import Hyper
 
-CHECK_BATCH = 640  # check draws at a time
 Record = Callable[[int, Member, Hyper, float], None]  # told of the end of a round of a problem
 
 
@@ -95,6 +94,9 @@ class Driver(ABC):
     def affordable(self, n: int) -> int:
         """How many of n check draws are taken."""
         return n
+
+    def prepare(self, posterior: Member, hyper: Hyper, draws: Draws) -> None:  # noqa: B027
+        """Told of a posterior like those that are to be judged soon, while there is other work to be done."""
 
     @abstractmethod
     def expand(self, index: np.ndarray, points: np.ndarray, hyper: Hyper) -> Expansion:

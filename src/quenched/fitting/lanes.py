@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array, choose
-from quenched.draws import Draws
+from quenched.draws import CHECK_BATCH, Draws
 from quenched.execute import Traceable, obey_interrupts
 from quenched.fitting.ascent import Climb, Climber, Limits
-from quenched.fitting.drive import CHECK_BATCH, Driver, Entries, Judged, Summit
+from quenched.fitting.drive import Driver, Entries, Judged, Summit
 from quenched.fitting.machines import EACH, Done, Machines, data_of, drive, lane_program
 from quenched.fitting.method import Joint
 from quenched.fitting.newton import Expansion, Mode, Newton, NewtonMachine, Search

@@ -3,19 +3,18 @@
 import jax
 import numpy as np
 
-from quenched.draws import Draws
+from quenched.draws import CheckDraws, Draws
 from quenched.execute import Expired, StuckProgram
 from quenched.families import Member
 from quenched.fitting.beginning import Beginning
 from quenched.fitting.drive import Driver, Entries, Record
-from quenched.fitting.monitor import FALL, CheckDraws, check, doubled, draws_needed
+from quenched.fitting.monitor import FALL, check, doubled, draws_needed
 from quenched.fitting.raising import Raising
 from quenched.fitting.rows import rows
 from quenched.fitting.standing import SUSPECT, Reached, Standing
 from quenched.results import Code, as_a_warning, save
 from quenched.targets import Hyper
-from quenched.trust import gains
-from quenched.weights import weigh_ratios
+from quenched.weights import gains, weigh_ratios
 
 _STARTS_WHEN_SUSPECT = 4
 _ROUGHLY = 0.25  # of the tolerance: what a first guess at the cost of the draws must not exceed

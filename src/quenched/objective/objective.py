@@ -99,6 +99,12 @@ class Objective:
         origin = Coordinates(posterior, hyper.free)
         return self.slope(origin, np.zeros(origin.size), hyper, profile=profile)
 
+    def compile(self, posterior: Member, hyper: Hyper) -> None:
+        """Have the programs made that are asked for at such a posterior, without looking at a draw."""
+        origin = Coordinates(posterior, hyper.free)
+        self.slope(origin, np.zeros(origin.size), hyper, profile=True, known=nothing(posterior, hyper.free))
+        log_ratios(self.problem, posterior, hyper, np.zeros((0, self.problem.dim)))
+
     def bound(self, posterior: Member, hyper: Hyper, *, profile: bool) -> tuple[float, Hyper, Totals]:
         """The bound at a posterior; with `profile`, at its best precisions, which are returned."""
         slope, totals = self.slope_at(posterior, hyper, profile=profile)
@@ -143,7 +149,7 @@ def log_ratios(problem: Problem, posterior: Member, hyper: Hyper, z: np.ndarray)
         return np.concatenate([_on_host(problem, posterior, hyper, *part) for part in cut(z, executor.chunk)])
     wait, values, found = Wait(f"the log density at {_MOST_VALUES} draws"), executor.traced_values, []
     size = min(-(-_VALUES_AT_A_TIME // executor.shards) * executor.shards, executor.most)
-    for first in range(0, len(z), _MOST_VALUES):
+    for first in range(0, max(len(z), 1), _MOST_VALUES):
         obey_interrupts()
         part = z[first : first + _MOST_VALUES]
         filled = np.zeros((-(-_MOST_VALUES // size), size, problem.dim))

@@ -27,7 +27,9 @@ def spread(fit: Fit) -> Parameters:
 
 
 def weighted(fit: Fit, n: int) -> Parameters | None:
-    """Check draws moved to the target by their Pareto-smoothed weights; None for a fit that has none."""
+    """Check draws moved to the target by their Pareto-smoothed weights; None for a fit without."""
+    if fit.collapsed is not None:  # its weights are of other draws, of a few parameters
+        return None
     weights = fit.weights.weights
     if not len(weights) or not np.isfinite(weights).all() or not weights.sum() > 0:
         return None

@@ -9,12 +9,13 @@ from typing import Any
 import jax
 import numpy as np
 
+from quenched.departures import reweight
 from quenched.diagnostics import Diagnosis
 from quenched.plots import plot_corner, plot_correlation, plot_marginals, plot_monitor
 from quenched.report.markup import Level, Markup, facts, figure, table, verdict_box
 from quenched.report.page import Document
 from quenched.results import Fit, Status, evidence_in_words, rows_of
-from quenched.trust import Trust, reweight
+from quenched.trust import Trust
 from quenched.weights import BAD
 
 _ROWS = 20_000  # of a table; the page holds them, and shows some hundred at a time
@@ -124,17 +125,24 @@ def _concern(fit: Fit) -> tuple[str, str, np.ndarray] | None:
     """How far each mean may be off, in standard deviations, and by which judge; None where nothing can tell."""
     if not len(fit.log_ratios) or not np.isfinite(fit.log_ratios).all():
         return None
-    if fit.khat <= BAD:
-        samples = fit.posterior.transform(fit.check_draws)
-        found = reweight(fit.space, fit.mean, fit.sd, samples, fit.weights.weights)
-        flat = lambda tree: np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(tree)])
-        moved = (flat(found.mean) - flat(fit.mean)) / np.maximum(flat(fit.sd), np.finfo(float).tiny)
-        return "moved by weights (sds)", "the importance weights of the check draws would move most", moved
-    if fit.posterior.member.affine and fit.space.coordinate_names() == fit.space.names():
+    plain = fit.space.coordinate_names() == fit.space.names()  # a row of the table is a coordinate
+    if fit.khat <= BAD and (fit.collapsed is None or plain):
+        return "moved by weights (sds)", "importance weights would move most", _moved_by_weights(fit)
+    if fit.posterior.member.affine and plain:
         moved, error = _moves(fit)
         noise = f"; as far as can be told, by ± {np.median(error):.2g}"
         return "moved by other draws (sds)", f"other draws might move most{noise}", moved
     return None
+
+
+def _moved_by_weights(fit: Fit) -> np.ndarray:
+    """How far importance weights move each mean, in standard deviations."""
+    if fit.collapsed is not None:  # the weights are those of the few that the others share
+        return fit.collapsed.shift
+    samples = fit.posterior.transform(fit.check_draws)
+    found = reweight(fit.space, fit.mean, fit.sd, samples, fit.weights.weights)
+    flat = lambda tree: np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(tree)])
+    return (flat(found.mean) - flat(fit.mean)) / np.maximum(flat(fit.sd), np.finfo(float).tiny)
 
 
 def _moves(fit: Fit) -> tuple[np.ndarray, np.ndarray]:

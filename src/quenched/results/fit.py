@@ -8,24 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from quenched.draws import Purpose, check_draws, generator
-from quenched.numbers import real_array, seed_number, whole_number
-from quenched.objective import Problem
-from quenched.posterior import Derived, Posterior, derived, natural_moments, to_natural
-from quenched.projected import Collapsed
-from quenched.results.outcome import History, Optimum, Status
-from quenched.results.wording import on_draws, on_optima
-from quenched.targets import Hyper, Model
-from quenched.transforms import Foreign, Parameters, Space
-from quenched.trust import (
-    NAN_FURTHER_OUT,
-    Answer,
+from quenched.departures import (
     Departure,
     Drift,
-    Facts,
     Moved,
     Reweighted,
-    answer,
     clear_ones,
     departures,
     drift,
@@ -34,6 +21,16 @@ from quenched.trust import (
     moved,
     reweight,
 )
+from quenched.draws import check_draws_of
+from quenched.numbers import real_array, seed_number, whole_number
+from quenched.objective import Problem
+from quenched.posterior import Derived, Posterior, derived, natural_moments, to_natural
+from quenched.projected import Collapsed
+from quenched.results.outcome import History, Optimum, Status
+from quenched.results.wording import on_draws, on_optima
+from quenched.targets import Hyper, Model
+from quenched.transforms import Foreign, Parameters, Space
+from quenched.trust import NAN_FURTHER_OUT, Answer, Facts, answer
 from quenched.weights import Weighed, Weights, weigh_ratios
 
 if TYPE_CHECKING:
@@ -181,8 +178,7 @@ class Fit(Weighed):
     @cached_property
     def check_draws(self) -> np.ndarray:
         """The check draws behind `log_ratios`, made again."""
-        random = generator(self.settings["seed"], Purpose.CHECK)
-        return check_draws(len(self.log_ratios), self.posterior.dim, random)
+        return check_draws_of(self.posterior.dim, self.settings["seed"]).first(len(self.log_ratios))
 
     @cached_property
     def departures(self) -> list[Departure]:

@@ -1,20 +1,16 @@
-"""The report in a real browser: Debian's `chromium` and `chromium-driver`, driven by Selenium (`pip install "quenched[browser]"`)."""
+"""The report in a real browser: Debian's `chromium` and `chromium-driver`, driven by Selenium; `make test-browser` runs it."""
 
 import shutil
 
 import numpy as np
 import pytest
+from selenium import webdriver
 
 import quenched as qd
 from fits import THREE_ROUNDS, make_fit
 from quenched.report import Document, figure, table, verdict_box, write_report
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="needs Selenium: pip install 'quenched[browser]'")
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="needs chromium and chromium-driver (Debian packages)"
-)
-
 EVIL = "<img src=x onerror=document.title='owned'>"
 WIDE, PHONE = (1500, 1000), (390, 844)
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
@@ -40,6 +36,8 @@ return found.sort((x, y) => x[0] - y[0]);
 
 @pytest.fixture(scope="module")
 def browser():
+    if not (CHROMIUM and DRIVER):
+        pytest.fail("no browser: apt-get install chromium chromium-driver")
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     for flag in FLAGS:

@@ -1,0 +1,187 @@
+"""What the check draws would change about a posterior: its moments by importance weights, and its place in its family.
+
+The check draws carry log p − log q. Their importance weights say how far the family is from the target, at no further
+gradient; their products with the draws say how far the fit is from the best member of its family (Stein's identity: at
+the best Gaussian the mean of (log p − log q) z, and of (log p − log q)(z zᵀ − I), is zero).
+"""
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from quenched.posterior import Posterior, to_natural
+from quenched.transforms import Parameters, Space
+from quenched.weights import BAD, GOOD, Weights
+
+MEAN_DRIFT, SD_DRIFT = 0.05, 0.1  # in sds, and relative: what other draws may change where they suffice
+BULK = 0.8  # of the samples that the weights must keep where only the tails differ
+VARIATION = 0.15  # of the mass, by which target and posterior may differ where only the tails do
+_SHIFT, _RATIO = 0.1, 0.15  # of a mean in sds, and of an sd relative to itself, that weights may change
+_UNSEEN = (
+    0.075  # of a mean, in sds: the same where weights are so uneven that they miss a part of what they would change
+)
+_CONSTANT = 1e-12  # spread of a number that does not vary
+
+
+class Reweighted(NamedTuple):
+    """Moments in natural units, shaped like `start`, and their standard errors; right as long as k-hat is."""
+
+    mean: Parameters
+    sd: Parameters
+    mean_error: Parameters
+    sd_error: Parameters
+
+
+def reweight(space: Space, mean: Parameters, sd: Parameters, samples: np.ndarray, weights: np.ndarray) -> Reweighted:
+    """What weights make of a posterior's own means and standard deviations; samples are on the real line.
+
+    Weighted moments are compared with plain ones of the same samples: what the two have in common, which is most of their
+    noise when the weights are even, cancels.
+    """
+    natural, relative = to_natural(space, samples), len(weights) * weights
+    leaves, structure = jax.tree.flatten(natural)
+    pairs = zip(leaves, jax.tree.leaves(mean), jax.tree.leaves(sd), strict=True)
+    columns = zip(*(_reweighted(values, relative, *own) for values, *own in pairs), strict=True)
+    return Reweighted(*(jax.tree.unflatten(structure, column) for column in columns))
+
+
+def _reweighted(values: np.ndarray, weights: np.ndarray, mean: np.ndarray, sd: np.ndarray):
+    weights = weights.reshape(-1, *(1,) * (values.ndim - 1))
+    away = values - values.mean(axis=0)
+    shift = np.mean(weights * away, axis=0)
+    plain, weighted = np.mean(away**2, axis=0), np.mean(weights * (away - shift) ** 2, axis=0)
+    plain, weighted = (np.where(plain > 0, value, 1.0) for value in (plain, weighted))  # a number that does not vary
+    # How much each sample moves the differences that are reported.
+    moves_mean = weights * (away - shift) - away
+    moves_ratio = weights * ((away - shift) ** 2 / weighted - 1.0) - (away**2 / plain - 1.0)
+    error = lambda moves: np.sqrt(np.mean(moves**2, axis=0) / len(values))
+    ratio = np.sqrt(weighted / plain)
+    return mean + shift, sd * ratio, error(moves_mean), 0.5 * sd * ratio * error(moves_ratio)
+
+
+class Moved(NamedTuple):
+    """The furthest that importance weights move any parameter, noise included: reason to doubt, never to correct."""
+
+    shift: float  # of a mean, in standard deviations
+    spread: float  # of a standard deviation, relative to itself
+
+
+def moved(mean: Parameters, sd: Parameters, found: Reweighted) -> Moved:
+    """By moments of the posterior, and what weights make of them."""
+    return furthest(*_changes(mean, sd, found))
+
+
+def furthest(shift: np.ndarray, ratio: np.ndarray) -> Moved:
+    """Of shifts of means, in sds, and ratios of sds."""
+    return Moved(float(np.max(np.abs(shift), initial=0.0)), float(np.max(np.abs(ratio - 1.0), initial=0.0)))
+
+
+class Departure(NamedTuple):
+    """How far importance weights move the moments of one parameter."""
+
+    name: str
+    shift: float  # of the mean, in standard deviations
+    ratio: float  # of the standard deviations
+    of_mean: bool  # whether the shift is what is clear
+    of_sd: bool
+
+
+def departures(space: Space, mean: Parameters, sd: Parameters, found: Reweighted, weights: Weights) -> list[Departure]:
+    """Parameters whose moments the weights change clearly, the worst first; none where the weights cannot be trusted.
+
+    Clearly: beyond what their own noise explains, of the largest of as many as there are.
+    """
+    if not weights.khat <= BAD:
+        return []
+    shift, ratio = _changes(mean, sd, found)
+    spread = _spread(sd)
+    errors = _flat(found.mean_error) / spread, _flat(found.sd_error) / spread
+    uneven = weights.khat > GOOD and weights.share < BULK
+    return clear_ones(space.names(), shift, ratio, *errors, uneven=uneven)
+
+
+def clear_ones(
+    names: list[str],
+    shift: np.ndarray,
+    ratio: np.ndarray,
+    shift_error: np.ndarray,
+    ratio_error: np.ndarray,
+    among: int | None = None,
+    *,
+    uneven: bool = False,
+) -> list[Departure]:
+    """The departures among shifts of means, in sds, and ratios of sds, the worst first; `among` so many noises.
+
+    Weights that are `uneven` move means by less than they are off: of a banana's by 0.1 sds where it is 0.5.
+    """
+    sure = clearly(len(names) if among is None else among)
+    by_mean = (np.abs(shift) > _SHIFT) & (np.abs(shift) - _SHIFT > 0.5 * sure * shift_error)
+    by_mean &= np.abs(shift) > sure * shift_error
+    if uneven:
+        by_mean |= (np.abs(shift) > _UNSEEN) & (np.abs(shift) > 0.75 * sure * shift_error)
+    by_sd = (np.abs(ratio - 1.0) > _RATIO) & (np.abs(ratio - 1.0) > sure * ratio_error)
+    size = np.maximum(np.where(by_mean, np.abs(shift), 0.0), np.where(by_sd, np.abs(ratio - 1.0), 0.0))
+    return [
+        Departure(names[i], float(shift[i]), float(ratio[i]), bool(by_mean[i]), bool(by_sd[i]))
+        for i in np.argsort(-size)
+        if size[i] > 0.0
+    ]
+
+
+def _changes(mean: Parameters, sd: Parameters, found: Reweighted) -> tuple[np.ndarray, np.ndarray]:
+    """Shifts of all means in sds, and ratios of all sds; none for what does not vary, as a correlation with itself."""
+    spread, own = _spread(sd), _flat(mean)
+    varies = spread > _CONSTANT * np.maximum(np.abs(own), 1.0)
+    shift, ratio = (_flat(found.mean) - own) / spread, _flat(found.sd) / spread
+    return np.where(varies, shift, 0.0), np.where(varies, ratio, 1.0)
+
+
+def _flat(tree: Parameters) -> np.ndarray:
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(tree)])
+
+
+def _spread(sd: Parameters) -> np.ndarray:
+    return np.maximum(_flat(sd), np.finfo(float).tiny)
+
+
+def hopeless(weights: Weights) -> bool:
+    """The weights say that the posterior is far off, and nothing of its moments."""
+    return not weights.khat <= BAD and weights.variation >= VARIATION
+
+
+def clearly(n: int) -> float:
+    """Standard errors that the largest of n pure noises seldom exceeds."""
+    return 2.0 + float(np.sqrt(2.0 * np.log(max(n, 1))))
+
+
+class Drift(NamedTuple):
+    """How far the fit is from the best member of its family, to first order, for the parameter that is furthest."""
+
+    mean: float  # in posterior sds
+    mean_error: float
+    mean_name: str
+    sd: float  # relative
+    sd_error: float
+    sd_name: str
+
+    @property
+    def clear(self) -> bool:
+        """Beyond what suffices, and beyond its own noise."""
+        return self.mean - 2.0 * self.mean_error > MEAN_DRIFT or self.sd - 2.0 * self.sd_error > SD_DRIFT
+
+
+def drift(posterior: Posterior, names: list[str], log_ratios: np.ndarray, z: np.ndarray) -> Drift:
+    """A step of natural gradient on the check draws, in units of the posterior. For Gaussian posteriors."""
+    inside = np.isfinite(log_ratios)
+    ratios, points = log_ratios[inside] - np.mean(log_ratios[inside]), posterior.transform(z[inside])
+    along = (points - posterior.mean) / np.sqrt(posterior.variance())  # every parameter, standardised
+    n, sure = len(ratios), clearly(along.shape[1]) / 2.0
+    means, spreads = ratios[:, None] * along, 0.5 * ratios[:, None] * (along**2 - 1.0)
+
+    def worst(moves: np.ndarray) -> tuple[float, float, str]:
+        value, error = np.abs(moves.mean(axis=0)), moves.std(axis=0) / np.sqrt(n)
+        place = int(np.argmax(value - sure * error))
+        return float(value[place]), float(sure * error[place]), names[place]
+
+    return Drift(*worst(means), *worst(spreads))
