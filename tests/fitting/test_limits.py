@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import quenched as qd
-from quenched.execute import deadline, forks, threads
+from quenched import threads
+from quenched.execute import deadline, forks
 from quenched.execute.living import Living
 from quenched.fitting import progress
 from quenched.objective import problem

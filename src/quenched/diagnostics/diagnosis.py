@@ -21,7 +21,6 @@ from quenched.diagnostics.nested import nested_errors
 from quenched.diagnostics.optimisation import OptimisationError, optimisation_error
 from quenched.diagnostics.skewness import skewness
 from quenched.diagnostics.sums_of_terms import TermsResponse, terms_draw_error, terms_optimisation_error
-from quenched.execute import quiet_blas
 from quenched.families import NestedGaussian
 from quenched.fitting import Watcher
 from quenched.numbers import whole_number
@@ -29,6 +28,7 @@ from quenched.objective import Objective
 from quenched.precision import in_double
 from quenched.projected import ProjectedBound
 from quenched.results import Fit, require_origin
+from quenched.threads import quiet_blas
 from quenched.transforms import Parameters, real_names
 from quenched.trust import Answer
 from quenched.weights import Weighed, Weights

@@ -16,7 +16,6 @@ from quenched.execute.memory import out_of_memory
 from quenched.execute.mesh_devices import exchanged, on_devices
 from quenched.execute.pool import CallFailed, Pool, pickled
 from quenched.execute.sharded import Sharded, agreed, read_mesh, writes
-from quenched.execute.threads import quiet_blas
 from quenched.execute.traced import Programs, Traceable, trace
 from quenched.execute.waiting import StuckProgram, Wait
 
@@ -58,7 +57,6 @@ __all__ = [
     "on_devices",
     "out_of_memory",
     "pickled",
-    "quiet_blas",
     "read_mesh",
     "shared_by_functions",
     "trace",

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from quenched.draws import TermDraws, term_draws
-from quenched.execute import Elsewhere, Execution, Here, InBlocks, Pool, Sharded, agreed, quiet_blas, writes
+from quenched.execute import Elsewhere, Execution, Here, InBlocks, Pool, Sharded, agreed, writes
 from quenched.families import Sparse
 from quenched.files import read_path_to_write
 from quenched.fitting import options
@@ -27,6 +27,7 @@ from quenched.precision import in_double
 from quenched.projected import structure_of
 from quenched.results import Fit, FitError, Status, insist_writable
 from quenched.targets import Model, check_terms, in_files, numbers_of_rows, rows_between
+from quenched.threads import quiet_blas
 from quenched.transforms import Space
 
 _JOINT = Joint()
