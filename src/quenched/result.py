@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from quenched.draws import Purpose, check_draws, generator
+from quenched.draws import check_draws_of
 from quenched.numbers import real_array, seed_number, whole_number
 from quenched.outcome import History, Optimum, Status
 from quenched.posterior import Derived, Posterior, derived, natural_moments, to_natural
@@ -180,8 +180,8 @@ class Fit(Weighed):
     @cached_property
     def check_draws(self) -> np.ndarray:
         """The check draws behind `log_ratios`, made again."""
-        random = generator(self.settings["seed"], Purpose.CHECK)
-        return check_draws(len(self.log_ratios), self.posterior.dim, random)
+        known = check_draws_of(self.posterior.dim, self.settings["seed"])
+        return np.concatenate([np.zeros((0, self.posterior.dim)), *known.batches(len(self.log_ratios))])
 
     @cached_property
     def departures(self) -> list[Departure]:

@@ -9,8 +9,7 @@ import pytest
 
 import problems
 import quenched as qd
-from quenched.draws import Purpose, check_draws, generator
-from quenched.fitting.monitor import CheckDraws
+from quenched.draws import CheckDraws, Purpose, check_draws, generator
 
 
 def log_likelihood(w, data):

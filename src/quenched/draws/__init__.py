@@ -1,5 +1,6 @@
 """Makers of frozen points."""
 
+from quenched.draws.check import CHECK_BATCH, MOST_CHECKED, CheckDraws, check_draws_of
 from quenched.draws.draws import (
     CHECK_BLOCK,
     Draws,
@@ -18,7 +19,10 @@ from quenched.draws.streams import Purpose, generator, jax_key, stream
 from quenched.draws.term_draws import Points, TermDraws, term_draws
 
 __all__ = [
+    "CHECK_BATCH",
     "CHECK_BLOCK",
+    "MOST_CHECKED",
+    "CheckDraws",
     "Draws",
     "Groups",
     "Points",
@@ -26,6 +30,7 @@ __all__ = [
     "TermDraws",
     "antithetic",
     "check_draws",
+    "check_draws_of",
     "generator",
     "iid",
     "jax_key",

@@ -184,8 +184,9 @@ class Pattern:
     def multiply(self, values: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Matrix times vector(s): what is sparse as such, the root by BLAS."""
         r, own = len(self.root), self.root
-        lower = np.tril(values[self.root_at : self.root_at + r * r].reshape(r, r))
-        inside = (lower + np.tril(lower, -1).T) @ vector[own]
+        # BLAS reads one triangle: the lower one, which is the upper one to those who count by columns.
+        columns = values[self.root_at : self.root_at + r * r].reshape(r, r).T
+        inside = scipy.linalg.blas.dsymm(1.0, columns, vector[own], lower=0) if r else vector[own]
         if r == self.dim:
             found = np.empty_like(inside)
             found[own] = inside
@@ -276,7 +277,8 @@ class Factor:
         if r:
             (invert,) = scipy.linalg.get_lapack_funcs(("potri",), (self.root,))
             lower, _ = invert(self.root, lower=1)  # a third of the work of solving for the identity
-            inverse = np.tril(lower) + np.tril(lower, -1).T
+            inverse = lower + lower.T  # above its diagonal the factor is zero, and LAPACK leaves it so
+            inverse[np.diag_indices(r)] *= 0.5
             values[pattern.root_at : pattern.root_at + r * r] = inverse.ravel()
         if pattern.border is not None and self.border is not None:
             pivot, multiplier = self.border

@@ -23,7 +23,6 @@ from quenched.fitting.rows import rows
 from quenched.problem import Batch
 from quenched.targets import Hyper
 
-CHECK_BATCH = 640  # check draws at a time
 Record = Callable[[int, Member, Hyper, float], None]  # told of the end of a round of a problem
 
 

@@ -17,11 +17,11 @@ import numpy as np
 from quenched.arrays import Array, choose
 from quenched.bound import Chunks, cut_up, ratios_in_chunks, slope_in_chunks
 from quenched.coordinates import Coordinates
-from quenched.draws import Draws
+from quenched.draws import CHECK_BATCH, Draws
 from quenched.execute import Traceable, Wait, obey_interrupts, shared_by_functions
 from quenched.fitting.ascent import Climb, Climber, Limits
 from quenched.fitting.compiling import lane_program
-from quenched.fitting.drive import CHECK_BATCH, Driver, Entries, Judged, Summit
+from quenched.fitting.drive import Driver, Entries, Judged, Summit
 from quenched.fitting.method import Joint
 from quenched.fitting.newton import Expansion, Mode, Newton, NewtonMachine, Search
 from quenched.fitting.rows import Widths, choose_rows, put, rows, take

@@ -1,17 +1,14 @@
 """The monitor: the bound on check draws that were never trained on (paper, Sec. 2.3)."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from quenched.draws import CHECK_BLOCK, Purpose, check_draws, generator
+from quenched.draws import CHECK_BATCH, CHECK_BLOCK, MOST_CHECKED, CheckDraws
 from quenched.execute import Expired
-from quenched.fitting.drive import CHECK_BATCH, Driver, Entries
+from quenched.fitting.drive import Driver, Entries
 
-_KEPT = 2560  # log ratios of each fit
 _ON_HOST = 8  # check draws at a time, where each is a call of a person's own function
-_NUMBERS_KEPT = 2**18  # draws times coordinates, of a batch that is kept for the next check
 _FEWEST_BLOCKS = 8  # of check draws, to know how far their means vary
 FALL = 1.25  # the power of their number by which what Sobol points cost was seen to fall, at least
 
@@ -34,27 +31,6 @@ def doubled(n: int, times: int, most: int) -> int:
     return n * 2 ** min(times, int(np.log2(most / n)))
 
 
-class CheckDraws:
-    """The check draws of a fit, from another stream of its seed; the first ones are made once, however often it checks."""
-
-    def __init__(self, dim: int, seed: int):
-        self.dim, self.seed = dim, seed
-        self._random, self._kept = generator(seed, Purpose.CHECK), []
-        self._most = _KEPT // CHECK_BATCH if CHECK_BATCH * dim <= _NUMBERS_KEPT else 0
-
-    def batches(self, n: int) -> Iterator[np.ndarray]:
-        """The first n of them, a batch at a time."""
-        random = generator(self.seed, Purpose.CHECK) if n > self._most * CHECK_BATCH else self._random
-        for place, first in enumerate(range(0, n, CHECK_BATCH)):
-            size = min(CHECK_BATCH, n - first)
-            if random is not self._random:
-                yield check_draws(size, self.dim, random)
-                continue
-            if place == len(self._kept):
-                self._kept.append(check_draws(CHECK_BATCH, self.dim, random))
-            yield self._kept[place][:size]
-
-
 def check(driver: Driver, entries: Entries, draws: CheckDraws, *, n: int, known: np.ndarray | None = None) -> Checks:
     """Mean and standard error of log p − log q over the first n check draws.
 
@@ -67,8 +43,8 @@ def check(driver: Driver, entries: Entries, draws: CheckDraws, *, n: int, known:
     for fresh in draws.batches(n):
         again = points.n < seen
         ratios = known[:, points.n : points.n + CHECK_BATCH] if again else _ratios(driver, entries, fresh)
-        if points.n < _KEPT:
-            kept.append(ratios[:, : _KEPT - points.n])
+        if points.n < MOST_CHECKED:
+            kept.append(ratios[:, : MOST_CHECKED - points.n])
         whole = ratios[:, : ratios.shape[1] // CHECK_BLOCK * CHECK_BLOCK].reshape(many, -1, CHECK_BLOCK)
         points, blocks = points.with_more(ratios), blocks.with_more(whole.mean(axis=2))
         if ratios.shape[1] < len(fresh) or driver.watch.overdue:

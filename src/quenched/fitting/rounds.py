@@ -3,12 +3,12 @@
 import jax
 import numpy as np
 
-from quenched.draws import Draws
+from quenched.draws import CheckDraws, Draws
 from quenched.execute import Expired, StuckProgram
 from quenched.families import Member
 from quenched.fitting.beginning import Beginning
 from quenched.fitting.drive import Driver, Entries, Record
-from quenched.fitting.monitor import FALL, CheckDraws, check, doubled, draws_needed
+from quenched.fitting.monitor import FALL, check, doubled, draws_needed
 from quenched.fitting.raising import Raising
 from quenched.fitting.rows import rows
 from quenched.fitting.standing import SUSPECT, Reached, Standing

@@ -6,13 +6,13 @@ alone: that driver knows other ways out, and says what is wrong in words.
 
 import numpy as np
 
+from quenched.draws import check_draws_of
 from quenched.execute import Expired
 from quenched.families import Member, Sparse
 from quenched.fitting.alone import Alone
 from quenched.fitting.blame import blame_region, blame_start, sign_remark
 from quenched.fitting.drive import Driver, Entries
 from quenched.fitting.lanes import Lanes
-from quenched.fitting.monitor import CheckDraws
 from quenched.fitting.newton import Mode, Search
 from quenched.fitting.progress import Watcher
 from quenched.fitting.promises import examine
@@ -42,7 +42,7 @@ class Run:
         )  # nats: who polishes goes to the very top, whatever it costs
         problem, family = batch.problem, settings.family
         self.standing = Standing(settings, batch, points)
-        self.check_draws = CheckDraws(problem.dim, settings.seed)
+        self.check_draws = check_draws_of(problem.dim, settings.seed)
         costs = self.standing.costs
         self.alone = (TermsAlone if isinstance(family, Sparse) else Alone)(batch, watch, costs)
         self.driver: Driver = self.alone
