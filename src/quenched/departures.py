@@ -176,12 +176,15 @@ def drift(posterior: Posterior, names: list[str], log_ratios: np.ndarray, z: np.
     inside = np.isfinite(log_ratios)
     ratios, points = log_ratios[inside] - np.mean(log_ratios[inside]), posterior.transform(z[inside])
     along = (points - posterior.mean) / np.sqrt(posterior.variance())  # every parameter, standardised
-    n, sure = len(ratios), clearly(along.shape[1]) / 2.0
-    means, spreads = ratios[:, None] * along, 0.5 * ratios[:, None] * (along**2 - 1.0)
+    sure, squares, weights = clearly(along.shape[1]) / 2.0, along**2, ratios**2
+    # Sums over draws of r a and r (a² − 1) / 2, and of their squares.
+    means = ratios @ along, weights @ squares
+    spreads = 0.5 * (ratios @ squares), 0.25 * (weights @ squares**2 - 2.0 * means[1] + np.sum(weights))
 
-    def worst(moves: np.ndarray) -> tuple[float, float, str]:
-        value, error = np.abs(moves.mean(axis=0)), moves.std(axis=0) / np.sqrt(n)
+    def worst(total: np.ndarray, squared: np.ndarray) -> tuple[float, float, str]:
+        mean = total / len(ratios)
+        value, error = np.abs(mean), np.sqrt(np.maximum(squared / len(ratios) - mean**2, 0.0) / len(ratios))
         place = int(np.argmax(value - sure * error))
         return float(value[place]), float(sure * error[place]), names[place]
 
-    return Drift(*worst(means), *worst(spreads))
+    return Drift(*worst(*means), *worst(*spreads))

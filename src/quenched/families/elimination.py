@@ -99,7 +99,8 @@ class Factor:
         if r:
             (invert,) = scipy.linalg.get_lapack_funcs(("potri",), (self.root,))
             lower, _ = invert(self.root, lower=1)  # a third of the work of solving for the identity
-            inverse = np.tril(lower) + np.tril(lower, -1).T
+            inverse = lower + lower.T  # above its diagonal the factor is zero, and LAPACK leaves it so
+            inverse[np.diag_indices(r)] *= 0.5
             values[pattern.root_at : pattern.root_at + r * r] = inverse.ravel()
         if pattern.border is not None and self.border is not None:
             pivot, multiplier = self.border

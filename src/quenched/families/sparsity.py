@@ -143,8 +143,9 @@ class Pattern:
     def multiply(self, values: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Matrix times vector(s): what is sparse as such, the root by BLAS."""
         r, own = len(self.root), self.root
-        lower = np.tril(values[self.root_at : self.root_at + r * r].reshape(r, r))
-        inside = (lower + np.tril(lower, -1).T) @ vector[own]
+        # BLAS reads one triangle: the lower one, which is the upper one to those who count by columns.
+        columns = values[self.root_at : self.root_at + r * r].reshape(r, r).T
+        inside = scipy.linalg.blas.dsymm(1.0, columns, vector[own], lower=0) if r else vector[own]
         if r == self.dim:
             found = np.empty_like(inside)
             found[own] = inside

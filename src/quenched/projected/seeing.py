@@ -178,7 +178,9 @@ class Sight:
                     twice = np.where(same & (lower != upper), 2.0, 1.0) if (same & (lower != upper)).any() else None
                 yield (a, b), (found, twice)
             elif isinstance(one, Multiplied) and isinstance(other, Multiplied):
-                yield (a, b), (places(one.positions[:, :, None, None], other.positions[None, None]),)
+                found = places(one.positions[:, :, None, None], other.positions[None, None])
+                lower = np.ravel_multi_index(np.tril_indices(len(one.positions)), 2 * (len(one.positions),))
+                yield (a, b), (found, lower)
             elif isinstance(one, Multiplied) and isinstance(other, Looked):
                 unique, at = np.unique(other.flat, return_inverse=True)
                 at = at.reshape(other.flat.shape)
@@ -199,7 +201,10 @@ class Sight:
             return np.stack(
                 [
                     np.stack(
-                        [np.sum((one.design @ block[:, s, :, t]) * other.design, axis=1) for t in range(other.size)],
+                        [
+                            np.einsum("nm,nm->n", one.design @ block[:, s, :, t], other.design)
+                            for t in range(other.size)
+                        ],
                         axis=1,
                     )
                     for s in range(one.size)
@@ -243,12 +248,12 @@ class Sight:
         for s in range(one.size):
             if isinstance(other, Multiplied):
                 for t in range(other.size if a != b else s + 1):
-                    product = one.design.T @ (block[:, s, t, None] * other.design)
                     places = known[0][:, s, :, t]
-                    if a == b and s == t:
-                        lower = np.tril_indices(len(product))
-                        product, places = product[lower], places[lower]
-                    _scatter(values, places, product)
+                    if a == b and s == t:  # one triangle stands for both
+                        product, places = _square(one.design, block[:, s, s]), places.ravel()[known[1]]
+                        _scatter(values, places, product.ravel()[known[1]])
+                    else:
+                        _scatter(values, places, one.design.T @ (block[:, s, t, None] * other.design))
                 continue
             places, at = known
             for j in range(at.shape[1]):
@@ -259,6 +264,14 @@ class Sight:
                     continue
                 chosen = scipy.sparse.csr_array((weights, (at[:, j], np.arange(self.n))), (len(places), self.n))
                 _scatter(values, places[:, :, s], chosen @ one.design)
+
+
+def _square(design: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """designᵀ diag(weights) design; half the work where no weight is negative, for BLAS knows a square."""
+    if weights.min() < 0.0:
+        return design.T @ (weights[:, None] * design)
+    half = np.sqrt(weights)[:, None] * design
+    return half.T @ half
 
 
 def _scatter(values: np.ndarray, places: np.ndarray, weights: np.ndarray) -> None:
