@@ -1,7 +1,7 @@
 """What is approximated: a log density, a likelihood with a Gaussian prior, a regression, a host function, a sum of terms."""
 
 from quenched.targets.captured import Unchanging, fingerprint
-from quenched.targets.explaining import insist_number
+from quenched.targets.explaining import insist_number, kept_from_a_trace
 from quenched.targets.form import EntropyForm, ExactKLForm, Form, GaussianPriorForm, Hyper, Moments
 from quenched.targets.mistaken import package_of
 from quenched.targets.model import Model, read_model, read_target
@@ -64,6 +64,7 @@ __all__ = [
     "from_value_and_grad",
     "in_files",
     "insist_number",
+    "kept_from_a_trace",
     "local_terms",
     "log_density",
     "log_density_of",
