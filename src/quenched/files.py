@@ -32,13 +32,20 @@ def read_path_to_write(name: str, value: Any) -> Path:
     Raises
     ------
     ValueError
-        For a folder, and where no file can be made.
+        For a folder, a device or a pipe, and where no file can be made.
     """
     path = read_path(name, value)
-    if os.path.isdir(path):  # False where it cannot be told
-        raise ValueError(f"{name}={shown(str(path))}: is a folder; give the path of a file in it.")
+    _insist_file(name, path)
     _insist_writable(f"{name}={shown(str(path))}: no file can be written there", path.parent, path.name)
     return path
+
+
+def _insist_file(name: str, path: Path) -> None:
+    """A file is moved into place, and would take that of a device: nobody wants a `/dev/null` that remembers."""
+    if os.path.isdir(path):  # False where it cannot be told
+        raise ValueError(f"{name}={shown(str(path))}: is a folder; give the path of a file in it.")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ValueError(f"{name}={shown(str(path))}: is a device or a pipe; give the path of a file.")
 
 
 def read_folder_to_write(name: str, value: Any) -> Path:
@@ -75,22 +82,23 @@ def _temporary(folder: Path, name: str) -> Path:
 def write_whole(path: str | Path, write: Callable[[IO[bytes]], object]) -> Path:
     """Write a file under a name of ours, make sure that it is on the disk, and move it into place.
 
-    What a process that was killed has left behind there is swept away.
+    What a process that was killed has left behind there is swept away. A link stays a link to what is written.
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(path.parent)
-    temporary = _temporary(path.parent, path.name)
+    _insist_file("path", Path(path))
+    place = Path(os.path.realpath(path))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(place.parent)
+    temporary = _temporary(place.parent, place.name)
     try:
         with open(temporary, "xb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        os.replace(temporary, place)
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-    return path
+    return Path(path)
 
 
 def _sweep(folder: Path) -> None:

@@ -110,12 +110,14 @@ def _fit_generalised_pareto(values: np.ndarray) -> tuple[float, float]:
     n = len(values)
     n_points = 30 + int(np.sqrt(n))
     grid = 1.0 - np.sqrt(n_points / (np.arange(1, n_points + 1) - 0.5))
-    grid = grid / (3.0 * values[int(n / 4.0 + 0.5) - 1]) + 1.0 / values[-1]
-    shapes = np.mean(np.log1p(-grid[:, None] * values), axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        grid = grid / (3.0 * values[int(n / 4.0 + 0.5) - 1]) + 1.0 / values[-1]
+        shapes = np.mean(np.log1p(-grid[:, None] * values), axis=1)
         likelihood = n * (np.log(-grid / shapes) - shapes - 1.0)
         weights = 1.0 / np.sum(np.exp(likelihood - likelihood[:, None]), axis=1)
     real = weights >= 10 * np.finfo(float).eps
+    if not real.any():  # values too far apart for numbers of 64 bits
+        return np.inf, np.nan
     weights, grid = weights[real] / weights[real].sum(), grid[real]
     point = float(np.sum(grid * weights))
     shape = float(np.mean(np.log1p(-point * values)))

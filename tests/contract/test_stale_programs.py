@@ -543,6 +543,54 @@ def test_methods_and_objects_are_traced_once():
     assert traces.n == 3
 
 
+def test_cached_properties_are_computed_before_they_are_traced():
+    """What JAX makes of them in a trace would be of no use to the next one, and what NumPy makes would be new to it."""
+    traces = Traces()
+    note = traces.logger
+
+    class Lazy:
+        def __init__(self):
+            self.y = np.ones(1)
+
+        @cached_property
+        def by_numpy(self):
+            return 1.0 * self.y
+
+        @cached_property
+        def by_jax(self):
+            return 1.0 * jnp.asarray(self.y)
+
+        @cached_property
+        def never(self):
+            raise ZeroDivisionError
+
+        def log_density(self, w):
+            note.info("traced")
+            return -0.5 * jnp.sum((w - 0.5 * (self.by_numpy + self.by_jax)) ** 2) + (self.never if len(w) > 1 else 0.0)
+
+    lazy = Lazy()
+    for _ in range(2):
+        assert mean_of(lazy.log_density) == pytest.approx(1.0, abs=1e-6)
+    assert traces.n == 1
+    lazy.y = 5.0 * np.ones(1)
+    del lazy.by_numpy, lazy.by_jax
+    assert mean_of(lazy.log_density) == pytest.approx(5.0, abs=1e-6)
+
+
+def test_what_was_kept_from_a_trace_is_named():
+    class Keeping:
+        kept = None
+
+        def log_density(self, w):
+            self.kept = jnp.sum(w) if self.kept is None else self.kept
+            return -0.5 * jnp.sum(w**2) + 0.0 * self.kept
+
+    keeping = Keeping()
+    mean_of(keeping.log_density)
+    with pytest.raises(ValueError, match=r"log_density: it uses a number that was kept"):
+        mean_of(keeping.log_density)
+
+
 # What is not known.
 
 

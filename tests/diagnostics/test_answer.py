@@ -248,3 +248,9 @@ def test_a_shift_that_uneven_weights_find_small_is_enough_to_doubt_a_mean():
     assert clear_ones(["w"], shift, np.ones(1), nothing, nothing) == []
     (doubted,) = clear_ones(["w"], shift, np.ones(1), nothing, nothing, uneven=True)
     assert doubted.of_mean
+
+
+def test_weights_too_far_apart_for_a_tail_are_not_trusted():
+    """Half of the samples next to nothing, beside a few: no generalised Pareto distribution can be fitted."""
+    ratios = np.concatenate([-np.linspace(707.0, 708.3, 900), np.linspace(-1e-3, 0.0, 20)])
+    assert weigh_ratios(ratios).khat == np.inf

@@ -7,7 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import hostile_densities
 import quenched as qd
+from hostile_densities import complaint
+from quenched.execute import Expired
+from quenched.fitting.streaming import Source
 
 pytest.importorskip("optax")
 
@@ -92,3 +96,36 @@ def test_rows_stay_in_their_file(tmp_path):
     own = qd.fit(target(), START, family="full", draws=16, check=32, progress=False)
     assert fit.settings["rows"] == "in blocks"
     np.testing.assert_array_less(np.abs(fit.mean["w"] - own.mean["w"]) / own.sd["w"], 0.05)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of arithmetic with such numbers
+@pytest.mark.parametrize("name", ["linear", "step", "support ends", "upside down"])
+def test_a_stream_that_leads_nowhere_says_why(name):
+    """By a frozen ascent from the start, as any other fit would."""
+    assert complaint(name, hostile_densities.fit(name, method=qd.Streaming())) == ""
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_without_a_polish_nothing_that_is_not_finite_is_called_converged():
+    assert not hostile_densities.fit("upside down", method=qd.Streaming(polish=False)).converged
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, Expired])
+def test_a_stream_that_is_stopped_keeps_its_last_window(stop, monkeypatch):
+    """Also in the middle of a window, and where a frozen ascent on the way would keep it to itself."""
+    fresh, steps = Source.fresh, []
+
+    def stopping(self):
+        steps.append(0)
+        if len(steps) == 40:
+            raise stop
+        return fresh(self)
+
+    monkeypatch.setattr(Source, "fresh", stopping)
+    away = lambda w: -jnp.sum(jnp.cosh(w - 3.0))
+    fit = qd.fit(
+        away, np.zeros(2), method=qd.Streaming(polish=False, draws=2, max_steps=96, optimiser="adam"), progress=False
+    )
+    assert fit.status == ("interrupted" if stop is KeyboardInterrupt else "max_seconds")
+    assert fit.n_rounds == 1
+    assert np.all(np.abs(fit.mean - 3.0) < 1.0)

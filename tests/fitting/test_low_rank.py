@@ -84,3 +84,12 @@ def test_very_many_parameters_are_of_low_rank_unless_told_otherwise():
     np.testing.assert_allclose(fit.posterior.of(np.full(dim, dim**-0.5)).sd, 10.0**-0.5, rtol=1e-2)
     with pytest.raises(ValueError, match="rank=0"):
         qd.LowRank(0)
+
+
+def test_a_density_without_any_curvature_is_refused_in_our_words():
+    """Products with a Hessian that is zero lead nowhere, and from there on in other directions."""
+    values, directions = lanczos(np.zeros_like, 5, 5, np.random.default_rng(0))
+    np.testing.assert_array_equal(values, 0.0)
+    np.testing.assert_allclose(directions.T @ directions, np.eye(5), atol=1e-12)
+    with pytest.raises(qd.FitError, match="does not fall off"):
+        qd.fit(lambda w: 0.0 * w[0], np.zeros(3), family=qd.LowRank(1), progress=False)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import quenched as qd
-from quenched.files import write_whole
+from quenched.files import read_path_to_write, write_whole
 from quenched.text import harmless
 
 
@@ -44,6 +44,22 @@ def test_what_a_killed_process_left_behind_is_swept_away(tmp_path):
     os.utime(old, (time.time() - 7200,) * 2)
     write_whole(tmp_path / "file", lambda file: file.write(b"whole"))
     assert sorted(os.listdir(tmp_path)) == sorted(["file", new.name, other.name])
+
+
+def test_a_file_takes_the_place_of_a_file_alone(tmp_path):
+    """Not of a device or a pipe, whoever may do that; and what a link leads to is written, not the link."""
+    pipe, link, file = (tmp_path / name for name in ("pipe", "link", "file"))
+    os.mkfifo(pipe)
+    link.symlink_to(file)
+    for write in (
+        lambda path: write_whole(path, lambda file: file.write(b"")),
+        lambda path: read_path_to_write("path", path),
+    ):
+        with pytest.raises(ValueError, match="is a device or a pipe"):
+            write(pipe)
+    assert write_whole(link, lambda file: file.write(b"whole")) == link
+    assert link.is_symlink()
+    assert file.read_bytes() == b"whole"
 
 
 @pytest.mark.parametrize("what", ["compressed", "pipe", "folder", "another size", "twice"])

@@ -50,7 +50,7 @@ def lanczos(product, dim: int, steps: int, random: np.random.Generator) -> tuple
         for _ in range(2):  # the second time removes what rounding left over
             vector = vector - basis[: step + 1].T @ (basis[: step + 1] @ vector)
         beside[step] = np.linalg.norm(vector)
-        if beside[step] < 1e-10 * np.abs(diagonal[: step + 1]).max():
+        if beside[step] <= 1e-10 * np.abs(diagonal[: step + 1]).max():
             vector = random.standard_normal(dim)  # the space is used up: go on in another
             vector = vector - basis[: step + 1].T @ (basis[: step + 1] @ vector)
             beside[step] = 0.0

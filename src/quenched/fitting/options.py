@@ -14,7 +14,7 @@ from quenched.execute import out_of_memory, read_mesh
 from quenched.families import Family, LowRank, Member, cholesky_or_nan, families, from_scale
 from quenched.fitting.method import Joint, Method
 from quenched.numbers import positive_number, real_array, whole_number
-from quenched.targets import EntropyForm, Form, Target, Terms, in_files
+from quenched.targets import EntropyForm, Form, Target, Terms, in_files, kept_from_a_trace
 from quenched.text import shown
 from quenched.transforms import Space, leaf_name
 
@@ -230,7 +230,7 @@ Result = TypeVar("Result")
 
 
 def with_hints(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """The same function, which answers a misspelt option with the nearest one it has, and too little memory in our words."""
+    """The same function, which answers a misspelt option with the nearest one it has; too little memory, and what a trace has left behind, in our words."""
     known = [name for name, each in inspect.signature(function).parameters.items() if each.kind != each.VAR_KEYWORD]
 
     @wraps(function)
@@ -243,7 +243,7 @@ def with_hints(function: Callable[Arguments, Result]) -> Callable[Arguments, Res
         try:
             return function(*arguments, **options)
         except Exception as error:
-            told = out_of_memory(error)
+            told = out_of_memory(error) or kept_from_a_trace(error)
             if told is None:
                 raise
             raise told from error

@@ -9,7 +9,7 @@ passes over the data, an ascent on frozen draws by a large factor with every pas
 more rows until neither what is promised nor what is not known is worth a tenth of the tolerance.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any, ClassVar, NamedTuple
@@ -18,8 +18,8 @@ import jax
 import numpy as np
 
 from quenched.draws import Draws, Purpose, generator, make, smallest, stream
-from quenched.execute import Here, InBlocks
-from quenched.fitting.ascent import Ascent
+from quenched.execute import Expired, Here, InBlocks
+from quenched.fitting.ascent import Ascent, Watch
 from quenched.fitting.method import Base, Joint, Method
 from quenched.fitting.newton import Expander, Search
 from quenched.objective import Coordinates, Objective, make_problem
@@ -98,56 +98,84 @@ class Streaming(Method):
         return _FIRST_SCALE  # the start is found on few rows, by the method itself
 
     def run(self, objective, base, slack, watch, record):
+        source, reached = Source(objective, self), None
+        try:
+            for window in self._windows(source, base, slack, watch):
+                reached = window
+            return self._ended(objective, source, reached, base, slack, watch, record)
+        except KeyboardInterrupt as stop:
+            if reached is None:  # no window has ended
+                raise
+            code = Code.MAX_SECONDS if isinstance(stop, Expired) else Code.INTERRUPTED
+            objective.n_evaluations += round(source.evaluations)
+            return Ascent(reached.at.reference, reached.hyper, reached.bound, code, np.inf, source.steps)
+
+    def _windows(self, source: "Source", base: Base, slack: float, watch: Watch) -> Iterator["Streamed"]:
+        """Where every window of steps has led, until one of them is the last."""
         import optax
         import optax.contrib
 
-        source, left = Source(objective, self), np.inf
-        at, hyper, code = source.start(base, slack), base.hyper, Code.RUNNING
-        state: Any = None
         transform = OPTIMISERS[self.optimiser](optax)
-        update = jax.jit(transform.update)
+        update, state = jax.jit(transform.update), None
+        at, hyper, code = source.start(base, slack, watch), base.hyper, Code.RUNNING
         while code is Code.RUNNING:
             vector = np.zeros(at.size)
             state = transform.init(vector) if state is None else _kept(state, transform.init(vector), self.optimiser)
-            window = Window([], [])
+            window, bound = Window([], []), -np.inf
             for _ in range(_WINDOW):
                 slope, _ = source.fresh().slope(at, vector, hyper, profile=True)
                 gradient = np.asarray(slope.gradient)
                 if not np.isfinite(gradient).all():
                     gradient = np.zeros_like(gradient)  # a step too far: stay, and look from other draws
                 steps, state = update(-gradient, state, vector)
-                vector, hyper = vector + np.asarray(steps), slope.hyper
+                vector, hyper, bound = vector + np.asarray(steps), slope.hyper, float(slope.bound)
                 window.vectors.append(vector)
                 window.gradients.append(gradient)
-            at, left = at.moved(window.average), window.promise + window.error
+            at = at.moved(window.average)
             blind = window.promise <= max(window.error, _SHARE * slack)  # no more can be seen with so few rows
             if blind and self.polish:
                 at, hyper = source.climb(at, hyper, slack, watch)
-                code = Code.CONVERGED
-            elif blind and window.error <= _SHARE * slack:
-                code = Code.CONVERGED
-            elif source.steps >= self.max_steps:
-                code = Code.MAX_EVALUATIONS
-            elif blind:
+            code = self._judged(window, source, blind, slack)
+            if blind and code is Code.RUNNING:
                 source.grow()
-            asked = watch(float(slope.bound), objective.n)  # pyright: ignore
+            asked = watch(bound, source.objective.n)
             code = code if asked is None else Code[asked.name]
-        return self._ended(objective, source, at, hyper, code, left, base, slack, watch, record)
+            yield Streamed(at, hyper, bound, code, window.promise + window.error)
 
-    def _ended(self, objective, source, at, hyper, code, left, base, slack, watch, record) -> Ascent:
+    def _judged(self, window: "Window", source: "Source", blind: bool, slack: float) -> Code:
+        if blind and (self.polish or window.error <= _SHARE * slack):
+            return Code.CONVERGED
+        return Code.MAX_EVALUATIONS if source.steps >= self.max_steps else Code.RUNNING
+
+    def _ended(self, objective, source, reached, base, slack, watch, record) -> Ascent:
         """On frozen draws and all rows: polished, or judged as it is, with the nats that are left as the stop rule has it."""
-        objective.n_evaluations += round(source.evaluations)
+        at, code = reached.at, reached.code
         note = f"Streamed in {source.steps} steps, {source.passes:.2f} passes over the data"
-        slope, totals = objective.slope(at, np.zeros(at.size), hyper, profile=True)
+        slope, totals = objective.slope(at, np.zeros(at.size), reached.hyper, profile=True)
+        if not (np.isfinite(slope.bound) and np.isfinite(slope.gradient).all()):
+            # The stream has run away, or out of the support: what there is to say of that is seen from the start.
+            at, code, note = source.narrowed(objective, base, 1.0), Code.NOT_FINITE, f"{note}, which led nowhere"
+            slope, totals = objective.slope(at, np.zeros(at.size), base.hyper, profile=True)
+        objective.n_evaluations += round(source.evaluations)
         bound, steepness = float(slope.bound), float(np.max(np.abs(slope.gradient)))
-        reached = Ascent(at.reference, slope.hyper, bound, code, steepness, source.steps, bound - base.bound)
-        if self.polish and code in (Code.CONVERGED, Code.MAX_EVALUATIONS):
+        found = Ascent(at.reference, slope.hyper, bound, code, steepness, source.steps, bound - base.bound)
+        if self.polish and code in (Code.CONVERGED, Code.MAX_EVALUATIONS, Code.NOT_FINITE):
             polished = Joint().run(objective, Base(at, slope.hyper, bound, totals), slack, watch, record)
             note = f"{note}, then raised by {polished.bound - bound:.2g} nats on frozen draws"
-            reached = polished._replace(n_objective_evaluations=polished.n_objective_evaluations + source.steps)
-        else:
-            note = f"{note}, and left about {left:.2g} nats below the top"
-        return reached._replace(note=f"{note}.")
+            found = polished._replace(n_objective_evaluations=polished.n_objective_evaluations + source.steps)
+        elif code is not Code.NOT_FINITE:
+            note = f"{note}, and left about {reached.left:.2g} nats below the top"
+        return found._replace(note=f"{note}.")
+
+
+class Streamed(NamedTuple):
+    """Where a stream has led."""
+
+    at: Coordinates
+    hyper: Any
+    bound: float  # on the last draws and rows
+    code: Code
+    left: float  # nats to the top, as far as can be told
 
 
 class Window(NamedTuple):
@@ -190,27 +218,27 @@ class Source:
         self.steps, self.passes, self.evaluations = 0, 0.0, 0.0  # passes over rows; gradients, by all their rows
         self.orders: list[np.ndarray] = [np.zeros(0, int) for _ in self.n_rows]
 
-    def start(self, base: Base, slack: float) -> Coordinates:
+    def start(self, base: Base, slack: float, watch: Watch) -> Coordinates:
         """The mode of as many rows as the first steps take, and its curvature; then a frozen fit to them."""
         some = self._problem()
         expander = Expander(some)
         point = np.asarray(base.origin.reference.mean)
         first = expander.expand(point, 0.1 * np.maximum(np.abs(point), 1.0), base.hyper)
         if not first.finite:
-            return self._narrowed(base)
+            return self.narrowed(Objective(some, self._draws()), base, _FIRST_SCALE)
         mode = expander.find_mode(first, base.hyper, Search(tolerance=0.05))
         member = base.origin.reference.family.member(mode.point, mode.precision, some.space.sizes)
         begun = Base(Coordinates(member, mode.hyper.free), mode.hyper, -np.inf)
-        found = Joint().run(Objective(some, self._draws()), begun, slack, lambda bound, n: None, lambda *_: None)
+        found = _raised(Objective(some, self._draws()), begun, slack, watch)
         finite = np.isfinite(found.bound)
         return Coordinates(found.posterior if finite else member, (found if finite else mode).hyper.free)
 
-    def _narrowed(self, base: Base) -> Coordinates:
-        """About the given point, as near to it as is needed for the first rows to be finite."""
-        objective, reference = Objective(self._problem(), self._draws()), base.origin.reference
+    def narrowed(self, objective: Objective, base: Base, widest: float) -> Coordinates:
+        """About the given point, as near to it as is needed for a bound to be finite."""
+        reference = base.origin.reference
         point, sizes, at = np.asarray(reference.mean), objective.problem.space.sizes, base.origin
         for scale in 0.25 ** np.arange(_NARROWER):
-            spread = np.full(point.shape, _FIRST_SCALE * scale)
+            spread = np.full(point.shape, widest * scale)
             at = Coordinates(reference.family.isotropic(point, spread, sizes), base.hyper.free)
             slope, _ = objective.slope(at, np.zeros(at.size), base.hyper, profile=False)
             if np.isfinite(slope.bound) and np.isfinite(slope.gradient).all():
@@ -228,11 +256,11 @@ class Source:
             before = self.evaluations
             objective = Objective(self._problem(), self.objective.draws)
             self.evaluations = before
-            found = Joint().run(objective, Base(at, hyper, -np.inf), slack, watch, lambda *_: None)
+            found = _raised(objective, Base(at, hyper, -np.inf), slack, watch)
             part = self.rows / max(self.n_rows)
             self.evaluations += part * objective.n_evaluations
             self.passes += part * (objective.n_evaluations / objective.n - 1.0)
-            if not np.isfinite(found.bound) or found.code in (Code.INTERRUPTED, Code.MAX_SECONDS):
+            if not np.isfinite(found.bound) or found.code is Code.MAX_SECONDS:
                 break
             at, hyper = Coordinates(found.posterior, found.hyper.free), found.hyper
         return at, hyper
@@ -274,6 +302,14 @@ class Source:
             self.orders[kind] = self.random.permutation(n)
         some, self.orders[kind] = np.split(self.orders[kind], [self.rows])
         return np.sort(some)
+
+
+def _raised(objective: Objective, base: Base, slack: float, watch: Watch) -> Ascent:
+    """A frozen ascent on the way, which is not a result: what ends it by hand ends the stream."""
+    found = Joint().run(objective, base, slack, watch, lambda *_: None)
+    if found.code is Code.INTERRUPTED:
+        raise KeyboardInterrupt
+    return found
 
 
 def _kept(state: Any, fresh: Any, optimiser: str) -> Any:

@@ -2,7 +2,7 @@
 
 from quenched.targets.calling import Asking, call
 from quenched.targets.captured import Unchanging, fingerprint
-from quenched.targets.explaining import insist_number
+from quenched.targets.explaining import insist_number, kept_from_a_trace
 from quenched.targets.form import EntropyForm, Form, Hyper, Moments
 from quenched.targets.gaussian_priors import regression, with_gaussian_prior
 from quenched.targets.mistaken import package_of
@@ -51,6 +51,7 @@ __all__ = [
     "from_value_and_grad",
     "in_files",
     "insist_number",
+    "kept_from_a_trace",
     "local_terms",
     "log_density",
     "log_density_of",

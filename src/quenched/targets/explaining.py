@@ -100,6 +100,16 @@ def explained(error: Exception, name: str, *given: Any) -> Exception | None:
     return None
 
 
+def kept_from_a_trace(error: Exception) -> UntraceableError | None:
+    """What JAX says long after the function has returned, when it puts a program together, in our words."""
+    if not isinstance(error, jax.errors.UnexpectedTracerError):
+        return None
+    return UntraceableError(
+        "log_density: it uses a number that was kept (in an attribute, a global, a cache) while JAX traced it an earlier time, and "
+        "that belongs to that trace; compute before the fit what is to be kept, or with NumPy."
+    )
+
+
 def insist_number(function: Callable[..., Any], value: Any) -> None:
     """Refuse what is no number and no array at all, as what a log density returns."""
     if value is None:

@@ -7,7 +7,8 @@ program, and never cause a new trace.
 What is followed, through functions and objects of any depth: globals and closure variables that the code reads, default
 arguments, attributes of functions; `partial`s and bound methods; attributes (`__dict__`, `__slots__`) of objects, and
 of their classes as far as the code names them; lists, tuples, dicts, sets, dataclasses, named tuples; NumPy arrays,
-DataFrames and Series, by content; attributes of a person's own modules that the code names. What is known to be
+DataFrames and Series, by content; attributes of a person's own modules that the code names. Cached properties that it names are computed first: in a trace,
+what JAX makes of them belongs to that trace, and is of no use afterwards. What is known to be
 constant: numbers and strings; JAX arrays, which cannot be overwritten; loggers, which change no number; classes,
 functions and modules of Python and of installed packages. Everything else (files, the environment, the clock, random
 generators, iterators, locks, whatever keeps its state in C) is unknown, and a function that sees it is traced anew for
@@ -57,7 +58,8 @@ _CONSTANT = (
 def fingerprint(function: Callable) -> Hashable | None:
     """Equal fingerprints: the same function, seeing the same. None: it sees something that may change unseen."""
     try:
-        return Walk(_follower).fingerprint(function)
+        seen = (walk := Walk(_follower)).fingerprint(function)
+        return Walk(_follower).fingerprint(function) if objects.fill(walk) else seen
     except Exception:  # `UnknownError`, or an object that cannot even be looked at
         return None
 

@@ -4,15 +4,18 @@ import hashlib
 from array import array
 from collections import deque
 from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from enum import Enum
+from functools import cached_property
 from pathlib import PurePath
 from struct import calcsize
 from types import MappingProxyType, MemberDescriptorType
 
 import numpy as np
 
+from quenched.precision import in_double
 from quenched.targets.captured.code import refuse_the_world, type_of_instance
-from quenched.targets.captured.reading import is_installed_class, is_published
+from quenched.targets.captured.reading import is_installed_class, is_published, remembered
 from quenched.targets.captured.walk import PLAIN, Same, UnknownError, Walk
 
 SEQUENCES = (list, tuple, set, frozenset, deque)
@@ -118,6 +121,24 @@ def _hidden(walk: Walk, value: object) -> None:
     if wrapped is None and type(value).__module__.partition(".")[0] not in ("jax", "jaxlib"):
         raise UnknownError
     walk.note(Same(value), follow=[wrapped])
+
+
+def fill(walk: Walk) -> bool:
+    """Compute the cached properties that the code names and nobody has asked for yet; whether there were any."""
+    filled = False
+    for _, value in tuple(walk.met.values()):
+        for name in _cached_properties(type(value)) & walk.names - _attributes(value).keys():
+            with suppress(Exception), in_double():  # the function itself will say so, if it ever comes there
+                getattr(value, name)
+                filled = True
+    return filled
+
+
+@remembered
+def _cached_properties(kind: type) -> frozenset[str]:
+    """Of a person's own classes."""
+    own = [vars(base).items() for base in kind.__mro__ if not is_installed_class(base)]
+    return frozenset(name for items in own for name, value in items if isinstance(value, cached_property))
 
 
 def _digest(content: bytes | memoryview) -> bytes:
