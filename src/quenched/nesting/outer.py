@@ -1,7 +1,7 @@
 """The outer problem: the log density of the outer parameters, with the best Gaussian of the inner ones in place of them."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from quenched.nesting.by_draws import ByDraws, DrawArrays
 from quenched.nesting.by_terms import read_terms
 from quenched.nesting.guess import Guess, constant, learned
 from quenched.nesting.newton import Conditionals, Inner, Solved, solve
+from quenched.nesting.remembered import Near, Remembered
 from quenched.nesting.split import Split
 from quenched.numbers import native
 from quenched.precision import in_double
@@ -37,9 +38,10 @@ class Handed(NamedTuple):
     guess: Guess
 
 
-def solve_from(inner: Inner, thetas: Array, handed: Handed) -> Solved:
-    """Search where the guess says; from its centre where that is no Gaussian."""
-    guess = handed.guess.at(thetas, inner.algebra)
+def solve_from(inner: Inner, thetas: Array, handed: Handed, near: Near | None) -> Solved:
+    """Search from a neighbour, or where the guess says; from its centre where that is no Gaussian."""
+    algebra, guess = inner.algebra, handed.guess
+    guess = guess.at(thetas, algebra) if near is None else near.begin(guess, thetas, algebra)
     sound = jnp.isfinite(inner.algebra.invert(guess.precision).log_determinant)
     guess = jax.tree.map(lambda a, b: jnp.where(sound, a, b), guess, handed.guess.fallback)
     return solve(inner, thetas, handed.arrays, guess)
@@ -52,6 +54,7 @@ class Outer:
     inner: Inner
     split: Split
     handed: Handed
+    remembered: Remembered
 
     @property
     def target(self) -> Target:
@@ -84,28 +87,33 @@ class Outer:
 
     def solved(self, thetas: np.ndarray) -> Solved:
         """The inner problems at these outer points, on the host. Searches that fail begin once more, narrow."""
-        found = self._solved(thetas, self.handed)
+        found = self._solved(thetas, self.handed, self.remembered)
         failed = np.flatnonzero(~(found.error <= _AT_REST) & np.isfinite(thetas).all(axis=1))
-        if not len(failed):
-            return found
+        if len(failed):
+            self._again(found, thetas, failed)
+        self.remembered.keep(thetas, found.conditionals, found.error <= _AT_REST)
+        return found
+
+    def _again(self, found: Solved, thetas: np.ndarray, failed: np.ndarray) -> None:
+        """Once more for some of them; what is found then is put in its place."""
         guess = self.handed.guess.narrow(self.inner.algebra)
-        again = self._solved(thetas[failed], self.handed._replace(guess=guess))
+        again = self._solved(thetas[failed], self.handed._replace(guess=guess), _nothing(self.inner))
         better = again.error <= _AT_REST
         into = failed[better]
         for whole, part in zip(jax.tree.leaves(found.conditionals), jax.tree.leaves(again.conditionals), strict=True):
             whole[:, into] = part[:, better]
         for whole, part in zip(found[1:], again[1:], strict=True):
             whole[into] = part[better]
-        return found
 
-    def _solved(self, thetas: np.ndarray, handed: Handed) -> Solved:
+    def _solved(self, thetas: np.ndarray, handed: Handed, remembered: Remembered) -> Solved:
         found = []
         with in_double():
             for first in range(0, len(thetas), _LANES):
                 part = thetas[first : first + _LANES]
                 fill = np.repeat(part[:1], _LANES - len(part), axis=0)  # one shape is compiled
-                lanes = _solve(self.inner, np.concatenate([part, fill]), handed)
-                found.append(jax.tree.map(lambda array: np.asarray(array), lanes))
+                points = np.concatenate([part, fill])
+                near = remembered.near(points, np.asarray(handed.guess.scale))
+                found.append(jax.tree.map(np.asarray, _solve(self.inner, points, handed, near)))
         return Solved(
             Conditionals(
                 *(np.concatenate(parts, axis=1)[:, : len(thetas)] for parts in zip(*(f[0] for f in found), strict=True))
@@ -115,7 +123,8 @@ class Outer:
 
     def with_guess(self, thetas: np.ndarray, solved: Conditionals) -> "Outer":
         """The same, with searches that begin near what was found."""
-        return Outer(self.inner, self.split, Handed(self.handed.arrays, learned(thetas, solved, self.inner.algebra)))
+        handed = Handed(self.handed.arrays, learned(thetas, solved, self.inner.algebra))
+        return replace(self, handed=handed)
 
 
 def _where_found(solved: Solved) -> np.ndarray:
@@ -124,8 +133,12 @@ def _where_found(solved: Solved) -> np.ndarray:
 
 
 @partial(jax.jit, static_argnums=0)
-def _solve(inner: Inner, thetas: Array, handed: Handed) -> Solved:
-    return solve_from(inner, thetas, handed)
+def _solve(inner: Inner, thetas: Array, handed: Handed, near: Near | None) -> Solved:
+    return solve_from(inner, thetas, handed, near)
+
+
+def _nothing(inner: Inner) -> Remembered:
+    return Remembered(inner.algebra.dim, inner.algebra.size, least=_LANES)
 
 
 def make_outer(
@@ -150,7 +163,7 @@ def make_outer(
     precision = np.zeros((inner.algebra.size, 1))
     precision[inner.algebra.diagonal] = _COLD
     cold = Conditionals(point[split.inner_places][:, None], precision)
-    return Outer(inner, split, Handed(arrays, constant(theta, cold, inner.algebra)))
+    return Outer(inner, split, Handed(arrays, constant(theta, cold, inner.algebra)), _nothing(inner))
 
 
 def _structure(inner: Any) -> Hashable:
