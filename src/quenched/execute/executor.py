@@ -35,9 +35,9 @@ class Executor(ABC):
     mirrors: bool = True  # whether half of mirrored draws may stand for the other half
     shards: int = 1  # that a chunk is divided into
 
-    def put(self, chunks: Array) -> Array:
-        """Draws in chunks, or what goes with them, on the device."""
-        return jax.device_put(chunks)
+    def put(self, chunks: Array, *, once: bool = False) -> Array:
+        """Draws in chunks, or what goes with them, on the device; what is looked at `once` goes there with the call."""
+        return chunks if once else jax.device_put(chunks)
 
     def run(self, program: Callable[[], Any], *kind: Any) -> Any:
         """What a program with `traced` inside answers; `kind` tells programs apart that are compiled for themselves."""

@@ -96,7 +96,7 @@ class ShardedExecutor(Traced):
         self.traced, self.traced_values = self.sharding.evaluate, self.sharding.values
         self.shards = mesh.shape.get(DRAWS, 1)
 
-    def put(self, chunks):
+    def put(self, chunks, *, once=False):
         """The draws of every chunk over the devices."""
         return self._spread(chunks, None)
 

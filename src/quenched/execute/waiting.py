@@ -20,6 +20,7 @@ import jax
 PATIENCE = 60.0  # seconds before a program can be called stuck ...
 FIRST_PATIENCE = 600.0  # ... when it has never returned before
 TIMES_LONGER = 100.0  # than it took before
+_AT_ONCE = 3e-4  # seconds, in which small programs return: to have another thread wait takes a part of that
 
 
 class StuckProgram(KeyboardInterrupt):
@@ -48,7 +49,7 @@ class Wait:
             When interrupted after the program was called stuck; KeyboardInterrupt before.
         """
         last: Any = next((leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, jax.Array)), None)
-        if last is None or last.is_ready():
+        if last is None or _returns_at_once(last):
             return result
         began = time.perf_counter()
         self._until(_in_background(last), began)
@@ -83,6 +84,15 @@ class Wait:
             "callbacks, Fourier transforms and foreign functions can do that). Ctrl-C ends the fit with what it has "
             "reached. If it happens again, start Python on one core (`taskset -c 0 python ...`) or with another jaxlib."
         )
+
+
+def _returns_at_once(result: jax.Array) -> bool:
+    """Whether it is there, or almost."""
+    ends = time.perf_counter() + _AT_ONCE
+    while not result.is_ready():
+        if time.perf_counter() > ends:
+            return False
+    return True
 
 
 class _Helper:

@@ -154,7 +154,7 @@ def log_ratios(problem: Problem, posterior: Member, hyper: Hyper, z: np.ndarray)
         part = z[first : first + _MOST_VALUES]
         filled = np.zeros((-(-_MOST_VALUES // size), size, problem.dim))
         filled.reshape(-1, problem.dim)[: len(part)] = part
-        inputs = (executor.put(filled), -(-len(part) // size), posterior, hyper, problem.data)
+        inputs = (executor.put(filled, once=True), -(-len(part) // size), posterior, hyper, problem.data)
         ratios = executor.run(lambda: wait(_ratios(executor.effort, values, form, *inputs)), "ratios")  # noqa: B023
         found.append(np.asarray(ratios).ravel()[: len(part)])
     return np.concatenate(found)
