@@ -33,6 +33,7 @@ def decisions() -> str:
     """The picture."""
     height = TOP + ROW * len(STEPS)
     parts = [
+        '<div class="decisions-scroll">'
         f'<svg class="decisions" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="Questions that lead to what to write" '
         'xmlns="http://www.w3.org/2000/svg">',
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
@@ -40,7 +41,7 @@ def decisions() -> str:
     ]
     for number, step in enumerate(STEPS):
         parts += _drawn(step, TOP + ROW * number, last=number == len(STEPS) - 1)
-    return "".join([*parts, "</svg>"])
+    return "".join([*parts, "</svg></div>"])
 
 
 def _drawn(step: Step, top: int, last: bool) -> list[str]:

@@ -1,5 +1,5 @@
-"""What the pages take from elsewhere, when they are built: the README, the changelog, tables of the code itself, the rooms, and
-the gallery, whose examples are run.
+"""What the pages take from elsewhere, when they are built: the README, the changelog, tables of the code itself, those of the
+paper, the rooms, and the gallery, whose examples are run.
 """
 
 import re
@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # MkDocs takes it back once this
 import decisions as pictured  # noqa: E402
 import gallery  # noqa: E402
 import messages as raised  # noqa: E402
+import paper_tables  # noqa: E402
 import rooms  # noqa: E402
 
 
@@ -177,4 +178,8 @@ PARTS = {
     "decisions": decisions,
     "plots": plots,
     "reference": reference,
+    "densities": paper_tables.densities,
+    "logistic": paper_tables.logistic,
+    "multiclass": paper_tables.multiclass,
+    "quick_run": paper_tables.quick_run,
 }

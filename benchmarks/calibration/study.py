@@ -121,7 +121,7 @@ def intervals(covered: list[Coverage], n_fits: int, path: Path) -> None:
         panel.set(title=name, xlabel="draws", xticks=range(len(chosen)), xticklabels=[case.n_draws for case in chosen])
     panels[0].set_ylabel("share of 95 % intervals that cover")
     panels[0].set_ylim(0.88, 1.01)
-    panels[0].legend(frameon=False, ncols=3, loc="lower left")
+    panels[0].legend(frameon=False, ncols=3, loc="lower left", columnspacing=0.8, handletextpad=0.1)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 

@@ -41,6 +41,7 @@ def to_accuracy(entries: list[Entry], what: str, label: str, path: Path) -> None
                 panel.scatter(work.median, max(entry.loss.median, _FLOOR), label=entry.method, **looks[entry.method])
         panel.axhline(NEAR, color="grey", lw=0.7, ls=":")
         panel.set(xscale="log", yscale="log", title=problem)
+        _few_numbers(panel.xaxis)
         panel.title.set_fontsize(10)
         panel.tick_params(labelsize=8)
     for panel in axes.flat[len(problems) :]:
@@ -56,6 +57,17 @@ def to_accuracy(entries: list[Entry], what: str, label: str, path: Path) -> None
     figure.tight_layout(rect=(0, 0.9 / (2.6 * lines + 1.1), 1, 1))
     figure.savefig(path, dpi=100)
     plt.close(figure)
+
+
+def _few_numbers(axis) -> None:
+    """Powers of ten alone, or 1, 2 and 5 of each where hardly one is in sight: more would overlap."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    axis.set_minor_formatter(NullFormatter())
+    if high < 30 * low:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter("{x:g}")
 
 
 def against_dimension(entries: list[Entry], path: Path) -> None:

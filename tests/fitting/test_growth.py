@@ -6,6 +6,7 @@ import pytest
 
 import problems
 import quenched as qd
+from quenched.optimise import LBFGS, Minimiser
 
 
 def heavy(w, data):
@@ -27,7 +28,7 @@ def grown():
 def test_draws_grow_until_they_cost_less_than_the_tolerance(grown):
     sizes = grown.history.n_draws
     assert grown.n_rounds > 1
-    assert sizes[0] == 64
+    assert sizes[0] == 32
     assert set(sizes[1:] / sizes[:-1]) <= {2, 4, 8}
     assert grown.n_draws == sizes[-1]
     assert grown.history.shortfall[0] > 0.25 * TOLERANCE  # a first guess has to be better than that
@@ -35,6 +36,20 @@ def test_draws_grow_until_they_cost_less_than_the_tolerance(grown):
     assert grown.shortfall <= TOLERANCE
     assert grown.draws_suffice
     assert f"where {TOLERANCE:.2g} are tolerated" in grown.verdict
+
+
+def test_what_was_learned_of_the_curvature_is_kept_when_draws_grow(grown, monkeypatch):
+    monkeypatch.setattr(LBFGS, "again", Minimiser.again)
+    forgetful = qd.fit(heavy, np.zeros(6), tolerance=TOLERANCE, max_draws=4096, seed=4, **grow)
+    assert forgetful.n_draws == grown.n_draws
+    assert forgetful.bound == pytest.approx(grown.bound, abs=0.02 * TOLERANCE)
+    assert grown.n_evaluations < 0.9 * forgetful.n_evaluations
+
+
+def test_what_draws_have_cost_a_warp_is_half_of_what_it_loses_on_others():
+    warped = qd.fit(heavy, np.zeros(6), family="warped", max_draws=128, **grow)
+    last = warped.history[-1]
+    assert last.shortfall == pytest.approx(0.5 * max(last.bound - last.check_bound + last.check_error, 0.0))
 
 
 def test_the_shortfall_is_what_better_draws_gain():

@@ -65,17 +65,17 @@ def test_nine_of_ten_means_are_within_three_hundredths():
     assert sum(error < 0.03 for error in medians.values()) >= 9, medians
 
 
-def test_half_of_them_need_at_most_900_gradients():
+def test_half_of_them_need_at_most_800_gradients():
     evaluations = {name: fitted(name).n_evaluations for name in TEN}
-    assert np.median(list(evaluations.values())) <= 900, evaluations
+    assert np.median(list(evaluations.values())) <= 800, evaluations
 
 
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("eight_schools-eight_schools_noncentered", 3000),
-        ("garch-garch11", 2500),
-        ("gp_pois_regr-gp_pois_regr", 5000),
+        ("eight_schools-eight_schools_noncentered", 2000),
+        ("garch-garch11", 1500),
+        ("gp_pois_regr-gp_pois_regr", 4500),
     ],
 )
 def test_skewed_posteriors_need_no_more_gradients_than_they_did(name, most):
@@ -115,4 +115,18 @@ def test_a_warp_pays_where_the_posterior_is_skewed(name):
     warped = qd.fit(posterior.log_density, posterior.start, family="warped", **options)
     full = fitted(name)
     assert warped.check_bound - 2.0 * warped.check_error > full.check_bound + 2.0 * full.check_error
-    assert warped.n_objective_evaluations <= 80
+    assert warped.n_objective_evaluations <= 30
+    auto = qd.fit(posterior.log_density, posterior.start, family="auto", **options)
+    assert auto.settings["family"] == "warped"
+    assert auto.n_evaluations <= 2 * full.n_evaluations
+
+
+def test_what_a_warp_would_gain_is_not_bought_for_more_than_the_gaussian_took():
+    """Thirteen parameters: bent, their posterior takes ten times the gradients; unbent, it gains nothing that is clear."""
+    posterior = posteriordb.load_one("gp_pois_regr-gp_pois_regr")
+    transforms = {leaf: transform(constraint) for leaf, constraint in posterior.constraints.items()}
+    options = {"data": posterior.data, "transforms": transforms, "progress": False}
+    auto = qd.fit(posterior.log_density, posterior.start, family="auto", **options)
+    full = fitted("gp_pois_regr-gp_pois_regr")
+    assert auto.settings["family"] == "full"
+    assert full.n_evaluations < auto.n_evaluations <= 2 * full.n_evaluations

@@ -10,6 +10,8 @@ from quenched.families.positive_definite import factor_of_inverse
 from quenched.families.roles import correlation, location, spread
 from quenched.families.triangle import pack, packed_size, solve_lower, unpack
 
+_FEW_COORDINATES = 3
+
 
 class FullGaussian(Gaussian):
     """q = N(mean, L Lᵀ), L lower triangular.
@@ -80,6 +82,11 @@ class Full(Family):
 
     def groups(self, sizes):
         return None
+
+    def first_draws(self, sizes):
+        """As few as go most of the way up; of very few coordinates, enough to see on others what they cost."""
+        dim = sum(sizes)
+        return 64 if dim <= _FEW_COORDINATES else max(32, 4 * dim)
 
     def member(self, mean, precision, sizes):
         return from_scale(mean, factor_of_inverse(precision))

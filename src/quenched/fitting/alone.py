@@ -8,8 +8,9 @@ import numpy as np
 
 from quenched.draws import Draws
 from quenched.execute import Here
+from quenched.families import Member
 from quenched.fitting.ahead import compiled_ahead
-from quenched.fitting.ascent import Ascent, Limits, ascend
+from quenched.fitting.ascent import Ascent, Climb, Limits, ascend
 from quenched.fitting.drive import Driver, Entries, Judged, Record, Summit
 from quenched.fitting.method import Base, Method
 from quenched.fitting.newton import Expander, Expansion, Mode, Search
@@ -24,6 +25,7 @@ class Alone(Driver):
 
     explains: ClassVar[bool] = True
     _last: tuple[int, Draws, Objective] | None = None
+    _climbed: tuple[int, Ascent] | None = None  # the last of the ascents
     _ahead: Thread | None = None
 
     def prepare(self, posterior, hyper, draws):
@@ -86,7 +88,8 @@ class Alone(Driver):
         for place, (problem, posterior, hyper) in enumerate(self._each(entries)):
             objective = self.objective(problem, draws)
             factor = None if entries.factor is None else entries.factor[place]
-            base = Base(Coordinates(posterior, hyper.free, factor), hyper, float(entries.bound[place]), known[place])
+            origin, learned = Coordinates(posterior, hyper.free, factor), self._learned(problem, posterior)
+            base = Base(origin, hyper, float(entries.bound[place]), known[place], learned)
             counted = objective.n_evaluations
 
             def count(bounds: int = 0) -> None:
@@ -100,11 +103,21 @@ class Alone(Driver):
                     record(problem, *reached)  # noqa: B023
 
             ascents.append(method.run(objective, base, slack, self.watch, tell))
+            self._climbed = (problem, ascents[-1])
             count(ascents[-1].n_objective_evaluations)
             if ascents[-1].code is Code.INTERRUPTED:
                 self.interrupted, self.stuck = True, ascents[-1].stuck
                 break
         return _summit(ascents, len(entries.index))
+
+    def _learned(self, problem: int, posterior: Member) -> Climb | None:
+        """The last ascent, if it has ended at this posterior: on more draws a Gaussian curves as it did on fewer."""
+        if self._climbed is None or self._climbed[0] != problem or not posterior.affine:
+            return None
+        ends = jax.tree.flatten(self._climbed[1].posterior)
+        here = jax.tree.flatten(posterior)
+        same = ends[1] == here[1] and all(np.array_equal(*pair) for pair in zip(ends[0], here[0], strict=True))
+        return self._climbed[1].last if same else None
 
     def log_ratios(self, entries, z):
         return np.stack(

@@ -40,6 +40,7 @@ class Limits(NamedTuple):
     moves: Array | None = None  # mask of the coordinates that are not held where they are
     nats: Array | float = 0.0  # still to be gained, below which it ends
     level: Array | float = 0.0  # nats in a few turns, below which the bound is level enough
+    spare: Array | float = 0.0  # nats that may be left where evaluations run out
     has_rival: Array | bool = False  # ends when it cannot win against `climb.rival`
 
 
@@ -132,6 +133,10 @@ class Climber:
         promise = self.minimiser.promise(state)
         return ahead._replace(code=xp.where(ahead.due, Code.RUNNING, _judged(ahead, promise, limits, noise)))
 
+    def again(self, climb: Climb, hyper: Hyper) -> Climb:
+        """On other draws, from where an ascent has ended: in its coordinates, with the curvature that it has seen."""
+        return self.begin(climb.coordinates, hyper)._replace(state=self.minimiser.again(climb.state))
+
     def renewed(self, climb: Climb, moves: Array | None) -> Climb:
         """At the origin of new coordinates, where it has been already: the next turn takes it nowhere."""
         xp = namespace(climb.held)
@@ -167,10 +172,11 @@ def _judged(climb: Climb, promise: Array, limits: Limits, noise: Array | float) 
     rose = bound - climb.recent[-1 - _FEW_TURNS]
     level = (rose < limits.level) & (0.5 * steepness**2 <= FAR_FROM_FLAT)
     top = at_the_top(bound, steepness, climb.state.stalled, limits.gradient_tolerance, noise)
-    top = top | level | (promise <= limits.nats)
+    spent = climb.count >= limits.max_evaluations
+    top = top | level | (promise <= xp.where(spent, xp.maximum(limits.spare, limits.nats), limits.nats))
     lost = limits.has_rival & gives_up(climb.count, climb.recent, climb.rival, climb.coordinates.reference.dim)
     code = xp.where(climb.state.stalled, Code.NO_ASCENT, Code.RUNNING)
-    code = xp.where(~climb.state.stalled & ((climb.count >= limits.max_evaluations) | lost), Code.MAX_EVALUATIONS, code)
+    code = xp.where(~climb.state.stalled & (spent | lost), Code.MAX_EVALUATIONS, code)
     return xp.where(xp.isfinite(bound), xp.where(top, Code.CONVERGED, code), Code.NOT_FINITE)
 
 
@@ -210,6 +216,7 @@ class Ascent(NamedTuple):
     rise: float = np.nan  # nats since it began
     note: str = ""  # what a person should know besides the status
     stuck: bool = False  # interrupted in a program that did not return
+    last: Climb | None = None  # as it ended, if others may go on from there
 
 
 def ascend(
@@ -222,15 +229,17 @@ def ascend(
     watch: Watch = lambda bound, n_draws: None,
     rival: float = -np.inf,
     known: Totals | None = None,
+    learned: Climb | None = None,
 ) -> Ascent:
     """Drive the machine on the host, from the origin of some coordinates.
 
-    `known` are totals at the origin, if they have been taken already. A keyboard interrupt ends it like a limit, once
-    the bound is known anywhere.
+    `known` are totals at the origin, if they have been taken already; `learned` is an ascent on other draws that ended
+    there. A keyboard interrupt ends it like a limit, once the bound is known anywhere.
     """
     climber, noise, count, broken, stuck = Climber(minimiser), objective.problem.noise, 0, np.zeros(0, int), False
     origin = origin._replace(free=np.asarray(origin.free))
-    climb, standing = climber.begin(origin, hyper, limits.moves, rival), known
+    climb = climber.begin(origin, hyper, limits.moves, rival) if learned is None else climber.again(learned, hyper)
+    standing = known
     climb = climb._replace(count=climb.count - (known is not None))  # a turn that costs nothing
     while climb.running:
         trial = climb.whole(climb.state.trial, limits.moves)
@@ -262,7 +271,7 @@ def _ended(objective: Objective, climb: Climb, moves: Array | None, count: int, 
     note = gradient_note(objective, broken) if code is Code.NO_ASCENT else ""
     hyper = climb.hyper._replace(free=free)
     rise = float(climb.bound - climb.first)
-    return Ascent(posterior, hyper, float(climb.bound), code, float(climb.steepness), count, rise, note)
+    return Ascent(posterior, hyper, float(climb.bound), code, float(climb.steepness), count, rise, note, last=climb)
 
 
 def gradient_note(objective: Objective, broken: np.ndarray) -> str:

@@ -27,6 +27,7 @@ from quenched.weights import gains
 
 _MOST_WARPED = 300  # parameters of a sum of terms up to which a warped posterior that is tried is dense
 _MOST_BENT = 12  # parameters whose axes are bent unasked: of 23, that took sixty times what the Gaussian did
+_TURNS = 6  # evaluations of the bound that a warp takes at least
 
 
 @options.with_hints
@@ -145,10 +146,9 @@ def fit(
     asked = Asked(chosen, draws, method, seed, max_draws, tolerance, starts, check, memory, checkpoint, executor, mesh)
     with ready(model, progress, max_seconds, mesh=mesh) as watch:
         result = _fitted(model, resumed, asked, watch)
-        if auto and (warped := _warped(own, result.posterior.dim)) is not None and _invites(result):
-            asked = replace(asked, family=warped, draws=None, polishes=False)
+        if auto and (warped := _warped(own, result)) is not None and _invites(result):
             try:
-                result = _better_of(result, _fitted(model, result, asked, watch))
+                result = _better_of(result, _fitted(model, result, _affordable(asked, warped, result), watch))
             except KeyboardInterrupt:  # the Gaussian is there
                 result = replace(result, message=f"{result.message} Interrupted before a warped posterior was tried.")
     if (family is None or auto) and (why := options.why_low_rank(chosen, result.posterior.dim)):
@@ -167,11 +167,24 @@ def _fitted(model: Model, resumed: Fit | None, asked: "Asked", watch: Watcher) -
     return replace(found, remarks=run.remarks(found))
 
 
-def _warped(family: str | Family, dim: int) -> Family | None:
+def _warped(family: str | Family, gaussian: Fit) -> Family | None:
     """The warped family that is tried after a Gaussian one: for many parameters of a sum of terms, each for itself."""
+    dim = gaussian.posterior.dim
     if family == "sparse" and dim > _MOST_WARPED:
         return Sparse(warped=True)
-    return Warped(bend=None if dim <= _MOST_BENT else False) if family in ("full", "sparse") else None
+    bends = dim <= _MOST_BENT and _TURNS * Warped().first_draws((dim,)) <= gaussian.n_evaluations
+    return Warped(bend=None if bends else False) if family in ("full", "sparse") else None
+
+
+def _affordable(asked: Asked, warped: Family, gaussian: Fit) -> Asked:
+    """A warped fit that takes no more gradients than the Gaussian did: on no more draws, unless it needs them to begin."""
+    asked = replace(asked, family=warped, draws=None, polishes=False)
+    if isinstance(warped, Sparse) or not isinstance(asked.method, Joint):
+        return asked
+    n = min(gaussian.n_draws, gaussian.n_evaluations // (2 * _TURNS))
+    n = max(warped.first_draws((gaussian.posterior.dim,)), n + n % 2)
+    turns = min(asked.method.max_evaluations, max(gaussian.n_evaluations // n, _TURNS))
+    return replace(asked, draws=n, method=replace(asked.method, max_evaluations=turns))
 
 
 def _invites(gaussian: Fit) -> bool:
@@ -187,7 +200,11 @@ def _better_of(gaussian: Fit, warped: Fit) -> Fit:
     work |= {"seconds": warped.seconds, "history": History((*gaussian.history, *warped.history))}
     if warped.converged and gains(warped.log_ratios, gaussian.log_ratios):
         return replace(warped, **work)
-    note = "A warped posterior is no better on fresh draws."
+    note = (
+        "A warped posterior is no better on fresh draws."
+        if warped.converged
+        else 'A warped posterior would take more gradients than this one: ask for it with family="warped".'
+    )
     work["history"] = History((*gaussian.history, *warped.history, gaussian.history[-1]))
     return replace(gaussian, message=f"{gaussian.message} {note}", **work)
 

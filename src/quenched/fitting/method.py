@@ -9,7 +9,7 @@ import numpy as np
 
 from quenched.execute import Expired
 from quenched.families import Member, Role, roles
-from quenched.fitting.ascent import FAR_FROM_FLAT, Ascent, Limits, Watch, ascend, gradient_note, raise_bound
+from quenched.fitting.ascent import FAR_FROM_FLAT, Ascent, Climb, Limits, Watch, ascend, gradient_note, raise_bound
 from quenched.frozen import Frozen
 from quenched.numbers import finite_number, positive_number
 from quenched.objective import Coordinates, Objective, Totals
@@ -20,7 +20,10 @@ from quenched.text import shown
 
 _PRECISE = 1e-5  # of the gradient, where an ascent goes to the very top
 _WORTH = 0.01  # of the slack: what an ascent goes on for, where it is still to be gained
-_LEVEL = 0.02  # of the slack: a rise of the bound in a few turns that is not waited for
+_WORTH_OF_WARP = (
+    0.1  # the same of a warped posterior, whose many numbers follow the draws: last gains are lost on others
+)
+_LEVEL = 0.2  # of the slack: a rise of the bound in a few turns that is not waited for
 Record = Callable[[Member, Hyper, float], Any]  # told of the end of a round
 
 
@@ -31,6 +34,7 @@ class Base(NamedTuple):
     hyper: Hyper
     bound: float
     known: Totals | None = None  # on the draws of the objective
+    learned: Climb | None = None  # an ascent on other draws that ended here
 
 
 class Method(Frozen):
@@ -98,14 +102,17 @@ class Joint(Method):
         limits = Limits(_PRECISE, self.max_evaluations, self.whiten_every)
         if self.gradient_tolerance is not None:
             return limits._replace(gradient_tolerance=self.gradient_tolerance)
+        if posterior.affine:
+            return limits._replace(nats=_WORTH * slack)
         # Of a warped posterior the last thousandths of a nat take most of the evaluations.
-        return limits._replace(nats=_WORTH * slack, level=0.0 if posterior.affine else _LEVEL * slack)
+        limits = limits._replace(nats=_WORTH_OF_WARP * slack, level=_LEVEL * slack, spare=slack)
+        # It begins at the top of the Gaussian, where coordinates are whitened; to renew them is to forget the curvature.
+        return limits._replace(whiten_every=self.max_evaluations)
 
     def run(self, objective, base, slack, watch, record):
         limits = self.limits(base.origin.reference, slack)
-        return ascend(
-            objective, base.origin, base.hyper, limits, minimiser=self.minimiser, watch=watch, known=base.known
-        )
+        known = {"known": base.known, "learned": base.learned}
+        return ascend(objective, base.origin, base.hyper, limits, minimiser=self.minimiser, watch=watch, **known)
 
 
 class Alternating(Method):

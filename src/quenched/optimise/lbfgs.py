@@ -75,6 +75,9 @@ class LBFGS(Minimiser):
             weights=(zero,) * self.memory,
         )
 
+    def again(self, state: Any) -> LBFGSState:
+        return self.init(state.position)._replace(moves=state.moves, changes=state.changes, weights=state.weights)
+
     def step(self, state: Any, value: Array, gradient: Array) -> LBFGSState:
         xp = namespace(state.position)
         finite = xp.isfinite(value) & xp.all(xp.isfinite(gradient))

@@ -49,6 +49,10 @@ class Minimiser(ABC):
     def step(self, state: Any, value: Array, gradient: Array) -> Any:
         """Take in the function at `state.trial` and choose the next trial."""
 
+    def again(self, state: Any) -> Any:
+        """Begin where a descent has ended, of a function much like the one to come; curvature it has seen may be kept."""
+        return self.init(state.position)
+
     def promise(self, state: Any) -> Array:
         """How far the function is likely to be above its minimum, if its curvature is about one."""
         return 0.5 * (state.gradient @ state.gradient)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _MOST = 40  # rows that can be read
 _DENSE = 3000  # coordinates whose whole covariance may be formed
-_LABELLED = 32
+_LABELLED = 40
 _WRITTEN = 10  # rows whose numbers are written into their squares
 
 

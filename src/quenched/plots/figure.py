@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _LEAST_WIDTH = 8.6
 _FEW, _SOME = 12, 60  # numbers
 _SQUARE = 3.0  # inches of what stands beside the monitor
+_STRONGEST = 16  # coordinates whose names can be read there
 
 
 def plot_fit(fit: Fit, path: str | Path | None = None) -> "Figure":
@@ -52,7 +53,11 @@ def _few_or_many(fit: Fit, few: bool) -> "Figure":
     if beside:
         left, right = above.subfigures(1, 2, width_ratios=[1.75, 1.0])
         plot_monitor(fit, left.subplots())
-        _ = plot_pair(fit, *pair, right.subplots()) if pair else plot_correlation(fit, right.subplots(), most=24)
+        _ = (
+            plot_pair(fit, *pair, right.subplots())
+            if pair
+            else plot_correlation(fit, right.subplots(), most=_STRONGEST)
+        )
     else:
         plot_monitor(fit, above.subplots())
     plot_marginals(fit, below)

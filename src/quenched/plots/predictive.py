@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _INTERVALS = (0.025, 0.25, 0.5, 0.75, 0.975)
+_MANY = 200  # observations that get smaller dots
 
 
 def plot_predictive(
@@ -67,7 +68,9 @@ def plot_predictive(
 
 def _observe(axes: "Axes", x: np.ndarray, y: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
     outside = (y < low) | (y > high)
-    axes.plot(x[~outside], y[~outside], "o", color=INK, markersize=3.2, label="observed")
+    size = 3.2 if len(y) <= _MANY else 1.4  # or they would hide the bands
+    axes.plot(x[~outside], y[~outside], "o", color=INK, markersize=size, markeredgewidth=0, label="observed")
     if outside.any():
         share = f"outside the band ({outside.sum()} of {np.isfinite(y).sum()})"
-        axes.plot(x[outside], y[outside], "X", color=ORANGE, markersize=6, markeredgecolor="white", label=share)
+        style = {"markersize": size + 2.8, "markeredgecolor": "white", "markeredgewidth": 0.3 * size}
+        axes.plot(x[outside], y[outside], "X", color=ORANGE, label=share, **style)

@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from scipy.special import ndtri
 
 from quenched.draws import Purpose, generator, make, stream
 from quenched.posterior import to_natural
@@ -18,12 +19,15 @@ _LARGEST_SOBOL = 1000  # coordinates
 
 def spread(fit: Fit) -> Parameters:
     """Evenly spread points of the posterior, shaped like `start` with a leading axis, so that curves are smooth."""
-    dim = fit.posterior.dim
-    kind = "sobol" if dim <= _LARGEST_SOBOL else "antithetic"
-    n = _POINTS
+    dim, n = fit.posterior.dim, _POINTS
     while n > 256 and n * dim > _NUMBERS:
         n //= 2
-    return to_natural(fit.space, fit.posterior.transform(make(kind, n, dim, stream(0, Purpose.CURVES)).points))
+    if dim <= _LARGEST_SOBOL:
+        points = make("sobol", n, dim, stream(0, Purpose.CURVES)).points
+    else:  # a Latin hypercube: each coordinate is spread evenly by itself
+        random, levels = generator(0, Purpose.CURVES), ndtri((np.arange(n) + 0.5) / n)
+        points = np.stack([random.permutation(levels) for _ in range(dim)], axis=1)
+    return to_natural(fit.space, fit.posterior.transform(points))
 
 
 def weighted(fit: Fit, n: int) -> Parameters | None:

@@ -34,7 +34,7 @@ def fit_report(fit: Fit, title: str = "Fit") -> Document:
     family, numbers = fit.settings.get("family", "Gaussian"), fit.posterior.dim
     page = Document(
         title,
-        subtitle=f"{family} Gaussian posterior over {numbers} {'number' if numbers == 1 else 'numbers'}",
+        subtitle=f"{family} Gaussian posterior over {numbers:,} {'number' if numbers == 1 else 'numbers'}",
         footer=f"Written by quenched {version('quenched')}. Bounds are in nats.",
     )
     page = page.section("", verdict_box(level(fit), headline(fit), fit.verdict))
@@ -69,13 +69,15 @@ def headline(fit: Fit) -> str:
 def _bounds(fit: Fit) -> Markup:
     if not np.isfinite(fit.gap):
         return facts([("bound", "not reached")])
-    return facts(
-        [
-            ("bound", f"{fit.bound:.4f}, on {fit.n_draws} {fit.settings['draws']} draws"),
-            ("check bound", f"{fit.check_bound:.4f} ± {fit.check_error:.4f}, on fresh draws"),
-            ("gap", f"{fit.gap:z.4f}, where {fit.settings['tolerance']:.2g} is tolerated"),
-        ]
-    )
+    found = [
+        ("bound", f"{fit.bound:.4f}, on {fit.n_draws} {fit.settings['draws']} draws"),
+        ("check bound", f"{fit.check_bound:.4f} ± {fit.check_error:.4f}, on fresh draws"),
+        ("gap", f"{fit.gap:z.4f}: the bound less the check bound"),
+    ]
+    if np.isfinite(fit.shortfall):
+        tolerated = f"where {fit.settings['tolerance']:.2g} is tolerated"
+        found.append(("shortfall", f"{fit.shortfall:.1g}: what better draws would add, {tolerated}"))
+    return facts(found)
 
 
 def _diagnosed(diagnosis: Diagnosis) -> Markup:
@@ -107,7 +109,7 @@ def _posterior(fit: Fit) -> Iterator[Any]:
         yield figure(plot_marginals(fit), "Marginal posteriors in natural units.")
     heads = {"name": "parameter", "mean": "mean", "sd": "standard deviation"}
     columns = ["± due to the draws" if name.endswith("_error") else heads.get(name, name) for name in everything[0]]
-    rows = [tuple(row.values()) for row in everything]
+    rows = [tuple(_cell(name, value) for name, value in row.items()) for row in everything]
     caption = "In natural units."
     concern = _concern(fit) if many else None
     if concern is not None:
@@ -119,6 +121,11 @@ def _posterior(fit: Fit) -> Iterator[Any]:
     if len(rows) > _ROWS:
         yield f"{len(rows) - _ROWS} more numbers are in the saved fit."
     yield from _together(fit, len(everything))
+
+
+def _cell(name: str, value: Any) -> Any:
+    """Errors with two digits: the others say nothing."""
+    return f"{value:.2g}" if name.endswith("_error") else value
 
 
 def _concern(fit: Fit) -> tuple[str, str, np.ndarray] | None:
@@ -168,7 +175,7 @@ def _arrays(fit: Fit, everything: Sequence[dict[str, Any]]) -> Markup:
 
 def _together(fit: Fit, numbers: int) -> Iterator[Any]:
     """How parameters vary together, as far as it can be drawn."""
-    if not 2 <= numbers <= _CORRELATED:
+    if not 2 <= numbers <= _CORRELATED or fit.settings.get("family") == "diagonal":  # nothing to see
         return
     with contextlib.suppress(ImportError):
         if numbers <= _PAIRS:

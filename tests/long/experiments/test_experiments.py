@@ -3,6 +3,7 @@
 import csv
 import importlib
 import inspect
+import json
 
 import jax
 import numpy as np
@@ -172,6 +173,7 @@ def test_one_experiment_end_to_end_with_a_failure(tmp_path, monkeypatch):
     with (tmp_path / "results.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert tuple(rows[0]) == Record._fields
+    assert "jax" in json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))["versions"]
     assert {row["dataset"] for row in rows} == {"middle", "bottom"}
     laplace = next(
         r for r in rows if r["method"] == "Laplace" and r["dataset"] == "bottom" and r["metric"] == "divergence"

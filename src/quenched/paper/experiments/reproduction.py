@@ -1,7 +1,9 @@
-"""Run experiments, and write `report.html` and `results.csv`."""
+"""Run experiments, and write `report.html`, `results.csv`, and `run.json`, which says what they were made with."""
 
+import json
 import os
 import platform
+import time
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -72,7 +74,9 @@ def reproduce(
     of = {e: [outcome for outcome in outcomes if outcome.task.experiment == e.name] for e in chosen}
     records = {e: e.records(of[e]) for e in chosen}
     write_csv(folder / "results.csv", [record for rows in records.values() for record in rows])
-    page = _title(full).section("", _verdict([record for rows in records.values() for record in rows], outcomes))
+    made_with = _made_with(full)
+    (folder / "run.json").write_text(json.dumps(made_with, indent=2) + "\n", encoding="utf-8")
+    page = _title(made_with).section("", _verdict([record for rows in records.values() for record in rows], outcomes))
     for experiment in chosen:
         for heading, parts in experiment.sections(of[experiment], records[experiment]):
             page = page.section(heading, *parts)
@@ -88,13 +92,20 @@ def _choose(names: Sequence[str]) -> list[Experiment]:
     return [e for e in EXPERIMENTS.values() if "all" in names or e.name in names]
 
 
-def _title(full: bool) -> Document:
+def _made_with(full: bool) -> dict[str, str]:
     versions = f"quenched {version('quenched')}, jax {jax.__version__}, numpy {np.__version__}"
+    return {
+        "selection": "every partition and fold" if full else "a quick selection of partitions and folds",
+        "versions": f"{versions}, Python {platform.python_version()}, {os.cpu_count()} cores",
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+    }
+
+
+def _title(made_with: dict[str, str]) -> Document:
     return Document(
         "The paper, reproduced",
-        subtitle="Gianniotis, Schnörr, Molkenthin, Bora (2015): "
-        + ("every partition and fold" if full else "a quick selection of partitions and folds"),
-        footer=f"{versions}, Python {platform.python_version()}, {os.cpu_count()} cores. Seeds are fixed; bounds are in nats.",
+        subtitle=f"Gianniotis, Schnörr, Molkenthin, Bora (2015): {made_with['selection']}",
+        footer=f"{made_with['versions']}, {made_with['date']}. Seeds are fixed; bounds are in nats.",
     )
 
 
