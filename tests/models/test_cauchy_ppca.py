@@ -9,7 +9,7 @@ from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 
 import quenched as qd
-from quenched.models import PPCA, CauchyPPCA, cauchy, likelihood, raising
+from quenched.models import PPCA, CauchyPPCA, cauchy, likelihood, loadings
 from quenched.models.likelihood import cut_columns, cut_rows, log_likelihood
 from quenched.models.noise import noises
 from quenched.models.projection import project
@@ -33,7 +33,7 @@ def test_gaussian_noise_agrees_with_the_closed_form(rows, monkeypatch):
     def poor_start(noise, data, n_components):
         return sweep(noise, data, guess, infer(noise, data, guess, n_sweeps=1), 1)
 
-    monkeypatch.setattr(raising, "first_guess", poor_start)
+    monkeypatch.setattr(loadings, "first_guess", poor_start)
     ours = CauchyPPCA(2, noise="gaussian", tol=1e-4, max_iter=1000).fit(rows.clean)
     exact = PPCA(2).fit(rows.clean)
     assert ours.n_iter_ > 10

@@ -96,7 +96,7 @@ def plot_effects(table: Any, axes: "Axes | None" = None, *, title: str = "", mos
     axes.axhline(0.0, color=GREY, lw=0.8, ls=":")
     for place, side in ((0, "left"), (len(order) - 1, "right")):
         axes.annotate(
-            levels[order[place]], (rank[place], means[order[place]]), fontsize=SMALL - 1, color=INK, ha=side,
+            levels[order[place]], (rank[place], float(means[order[place]])), fontsize=SMALL - 1, color=INK, ha=side,
             xytext=(4 if side == "left" else -4, -10 if side == "left" else 6), textcoords="offset points", **PLAIN,
         )  # fmt: skip
     return axes
