@@ -86,7 +86,7 @@ class Wait:
         )
 
 
-def _returns_at_once(result: jax.Array) -> bool:
+def _returns_at_once(result: Any) -> bool:
     """Whether it is there, or almost."""
     ends = time.perf_counter() + _AT_ONCE
     while not result.is_ready():

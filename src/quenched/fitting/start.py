@@ -70,7 +70,8 @@ class Starter:
     def best(self) -> Starts:
         """The mode or the short fit of each, whichever has the higher bound."""
         suspect = np.arange(len(self.index))
-        self.driver.prepare(*rows((self.starts.posterior, self.hyper), 0), self.draws)
+        posterior, hyper = rows((self.starts.posterior, self.hyper), 0)
+        self.driver.prepare(posterior, hyper, self.draws)
         if self.dim <= MAX_HESSIAN_DIM:
             suspect = self._at_modes(suspect)
         if len(suspect) and not (self.driver.stopped and self.starts.found.all()):
