@@ -49,7 +49,7 @@ def test_what_was_learned_of_the_curvature_is_kept_when_draws_grow(grown, monkey
 def test_what_draws_have_cost_a_warp_is_half_of_what_it_loses_on_others():
     warped = qd.fit(heavy, np.zeros(6), family="warped", max_draws=128, **grow)
     last = warped.history[-1]
-    assert last.shortfall == pytest.approx(0.5 * max(last.bound - last.check_bound + last.check_error, 0.0))
+    assert last.shortfall == pytest.approx(0.5 * (max(last.bound - last.check_bound, 0.0) + last.check_error))
 
 
 def test_the_shortfall_is_what_better_draws_gain():

@@ -137,8 +137,8 @@ class WarpedGaussian(Member):
 class Warped(Family):
     """Every pair of parameters may correlate, each may be skewed, and each may spread and bend with those before it.
 
-    For posteriors that are not Gaussian: a fit begins with the full Gaussian and costs a little more than twice as
-    much. It is exact where that one is.
+    For posteriors that are not Gaussian: a fit begins with the full Gaussian and costs about twice as much, and more
+    where many axes bend (13 parameters: fifteen times). It is exact where that one is.
 
     Parameters
     ----------

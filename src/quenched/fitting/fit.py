@@ -72,7 +72,8 @@ def fit(
         "full" (the default), "diagonal", `Blocks(...)`, "sparse" (the default for a sum of terms: full too, by a precision
         as sparse as the model), `LowRank(k)` (the default beyond 2,000 parameters without structure), or "warped"
         (`Warped(...)`) for posteriors that are skewed or bent, `Sparse(warped=True)` for sums of terms with many skewed
-        parameters; "auto" takes the full one, and the warped one where it is clearly nearer to the target.
+        parameters; "auto" takes the full one, and the warped one where it is clearly nearer to the target and found
+        for no more gradients than the full one.
         `fit.settings["family"]` says which it was.
     draws
         Number of matched draws, or `Draws`; grown until they suffice when None.
@@ -172,8 +173,9 @@ def _warped(family: str | Family, gaussian: Fit) -> Family | None:
     dim = gaussian.posterior.dim
     if family == "sparse" and dim > _MOST_WARPED:
         return Sparse(warped=True)
-    bends = dim <= _MOST_BENT and _TURNS * Warped().first_draws((dim,)) <= gaussian.n_evaluations
-    return Warped(bend=None if bends else False) if family in ("full", "sparse") else None
+    first = Warped().first_draws((dim,))
+    affordable = first <= max(gaussian.n_draws, gaussian.n_evaluations // _TURNS)
+    return Warped(bend=None if dim <= _MOST_BENT and affordable else False) if family in ("full", "sparse") else None
 
 
 def _affordable(asked: Asked, warped: Family, gaussian: Fit) -> Asked:

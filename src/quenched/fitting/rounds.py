@@ -130,8 +130,8 @@ class Rounds:
             self.reached.log_ratios[place] = ratios
         if self.judged_by_checks:
             # Half of what is lost on draws that it was not fitted to: the other half is what it is too good on its own.
-            lost = 0.5 * np.maximum(self.reached.bound[index] - seen.bound + seen.error, 0.0)
-            self.reached.shortfall[index] = np.nan_to_num(lost, nan=np.inf)
+            lost = np.maximum(self.reached.bound[index] - seen.bound, 0.0) + seen.error
+            self.reached.shortfall[index] = np.nan_to_num(0.5 * lost, nan=np.inf)
 
     def _measure(self, index: np.ndarray, draws: Draws) -> None:
         """What the draws may have cost, in nats, by the gradient on others.
