@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 SOURCE = Path(__file__).parents[1] / "src" / "quenched"
-KINDS = {"ValueError", "TypeError", "ImportError", "FitError", "DatasetError", "KeyError", "Misuse"}
+KINDS = {
+    *("ValueError", "TypeError", "KeyError", "IndexError", "ImportError", "FileNotFoundError", "RuntimeError"),
+    *("FitError", "DatasetError", "Misuse", "CallFailed", "LostProcess"),
+}
 _SHORT = 12  # characters of a message that say nothing by themselves
 
 
@@ -42,11 +45,35 @@ def table() -> str:
 
 
 def _raised(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    meant = _meant(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             kind = getattr(node.exc.func, "id", getattr(node.exc.func, "attr", ""))
             if kind in KINDS and node.exc.args:
-                yield kind, " ".join(_text(node.exc.args[0]).split())
+                said = node.exc.args[0]
+                for one in meant.get(_name(said), [said]):
+                    yield kind, " ".join(_text(one).split())
+
+
+def _meant(tree: ast.Module) -> dict[str, list[ast.expr]]:
+    """What a name of a module may stand for: what is assigned to it, handed over as it, or returned by the function."""
+    found: dict[str, list[ast.expr]] = {}
+    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    for name, function in functions.items():
+        returned = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value]
+        found.setdefault(name, []).extend(returned)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            found.setdefault(node.targets[0].id, []).append(node.value)
+        elif isinstance(node, ast.Call) and _name(node) in functions:
+            for parameter, given in zip(functions[_name(node)].args.args, node.args, strict=False):
+                found.setdefault(parameter.arg, []).append(given)
+    return found
+
+
+def _name(node: ast.expr) -> str:
+    """Of a variable, or of the function that is called."""
+    return getattr(node.func if isinstance(node, ast.Call) else node, "id", "")
 
 
 def _text(node: ast.expr) -> str:

@@ -3,7 +3,7 @@
     quenched fit examples/families.py
     python examples/families.py
 
-Run by Python, it prints the two tables of the README.
+Run by Python, it prints the two tables of the guide.
 """
 
 import jax.numpy as jnp
