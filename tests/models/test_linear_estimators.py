@@ -1,6 +1,7 @@
 """Estimators of linear predictors: their posteriors are those of the log density, and scikit-learn can use them."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -179,6 +180,36 @@ def test_sparse_rows_are_the_same_rows(kind):
     dense, thin = kind().fit(X, y), kind().fit(sparse.csr_matrix(X), y)
     np.testing.assert_allclose(thin.coef_, dense.coef_, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(thin.predict(sparse.coo_array(X)), dense.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(90, 6), (12, 20)], ids=["tall", "wide"])
+@pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
+def test_classes_of_sparse_rows_that_count_are_copies_and_are_pickled(form, shape):
+    """Three classes: sparse with weights is dense with copies; rows that count zero times are none."""
+    X, y = (
+        np.where(features(*shape) > 3.3, features(*shape), 0.0),
+        np.array(["a", "b", "c"])[three_classes(features(*shape))],
+    )
+    weights = np.random.default_rng(3).integers(0, 3, len(X))
+    thin = LogisticRegression(prior_precision=1.0, draws=32).fit(form(X), y, sample_weight=weights)
+    copies = LogisticRegression(prior_precision=1.0, draws=32).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert thin.bound_ == pytest.approx(copies.bound_, abs=1e-6)
+    np.testing.assert_allclose(thin.coef_, copies.coef_, atol=1e-5)
+    expected = copies.predict_proba(X)
+    np.testing.assert_allclose(thin.predict_proba(form(X)), expected, atol=1e-5)
+    again = pickle.loads(pickle.dumps(thin))
+    np.testing.assert_array_equal(again.predict_proba(form(X)), thin.predict_proba(form(X)))
+    np.testing.assert_array_equal(again.predict(form(X)), np.array(["a", "b", "c"])[np.argmax(expected, axis=1)])
+
+
+def test_few_draws_for_many_weights_do_not_lead_the_bound_astray():
+    """More weights than rows and few frozen points: it may not come to rest, but stays above what no weights at all would give."""
+    X = features(12, 20)
+    y, X = three_classes(X), np.where(X > 3.3, X, 0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = LogisticRegression(draws=64).fit(X, y)
+    assert found.bound_ > -25.0
 
 
 def test_units_of_features_do_not_spoil_the_numbers():

@@ -7,7 +7,9 @@ zero. The step
 
 with ρ = 1 is Newton's, with ρ small it is natural-gradient ascent, which raises the bound whatever the target: so ρ is halved
 until the bound rises and the precision is positive definite. Where the steps become alike, as they do along precisions of
-effects that are learned, they are extrapolated (Anderson 1965), and what is extrapolated is taken only if it is better.
+effects that are learned, they are extrapolated (Anderson 1965), and what is extrapolated is taken only if it is better. That is
+done in the natural parameters (Λm, Λ), in which the steps above are straight lines, and the mix of steps that is made small is
+measured in nats: gᵀΣg + ½ tr(ΣΔΣΔ) with Δ = Λ* − Λ, the trace felt by a few random vectors.
 
 Hyperparameters h take Newton steps on the bound at its top over (m, Λ), of which a change of h moves the mean by Λ⁻¹ ∂g/∂h and
 the precision by ∂Λ*/∂h: its second derivatives are
@@ -35,7 +37,11 @@ from quenched.targets import Hyper
 
 _SMALLEST = 2.0**-14  # share of a step
 _MEMORY = 8  # steps that are extrapolated
-_FELT = 4  # vectors by which precisions are felt, to extrapolate them
+_FELT, _MANY = (
+    2,
+    2**17,
+)  # vectors by which precisions are felt, to extrapolate them; entries of a precision that are many
+_SLOW = 30.0  # times as much that hyperparameters count there: they are slow, and all else follows them
 _LARGEST = 1.0  # change of a hyperparameter in one step
 _MOST_SKEWED = 0.2  # change of a rate in one step
 _FAR = 0.1  # change of a hyperparameter after which derivatives in it are taken again
@@ -158,9 +164,7 @@ class NewtonAscent:
         self.rho = 1.0
         self.last: Step | None = None
         self.past: deque[Step] = deque(maxlen=_MEMORY - 1)  # changes from one to the next
-        self.felt: deque[np.ndarray] = deque(
-            maxlen=_MEMORY - 1
-        )  # what is felt of them, by a mean and some random vectors
+        self.felt: deque[np.ndarray] = deque(maxlen=_MEMORY - 1)  # by a mean and some random vectors
         self.probes, self.measure, self.turns = np.zeros((0, 0)), at.factor, 0
         self.bends = np.zeros((0, 0))  # curvature in the hyperparameters
         self.products = np.zeros((0, 0))  # of the changes of steps with each other
@@ -252,7 +256,7 @@ class NewtonAscent:
         curvature = -(changes.free + changes.gradient @ moved + traces[:, :-1])
         sizes, directions = np.linalg.eigh(0.5 * (curvature + curvature.T))
         sizes = np.maximum(np.abs(sizes), 1e-8 * max(np.abs(sizes).max(), 1.0))
-        self.bends = (directions * sizes) @ directions.T
+        self.bends = _SLOW * (directions * sizes) @ directions.T
         return slope, directions @ ((directions.T @ slope) / sizes)
 
     def _probes(self) -> np.ndarray:
@@ -274,12 +278,12 @@ class NewtonAscent:
         if self.last is not None:
             self.past.append(step.since(self.last))
         self.last, self.turns = step, self.turns + 1
-        if self.turns & (self.turns - 1):
+        if pattern.n_entries > _MANY and self.turns & (self.turns - 1):
             self.felt.append(self._feel(self.past[-1]))
             new, kept = self._along(self.past[-1], self.felt[-1]), self.products[-(_MEMORY - 2) :, -(_MEMORY - 2) :]
             self.products = np.block([[kept, new[:-1, None]], [new[None, :]]])
             return
-        # From time to time, by vectors of the posterior as it now is.
+        # By vectors of the posterior as it now is: in every round, or in fewer and fewer where that would take long.
         z, self.measure = self.random.choice([-1.0, 1.0], (pattern.dim, _FELT)), at.factor
         self.probes = np.column_stack([at.mean, at.factor.spread(z) / np.sqrt(2.0 * _FELT)])
         self.felt = deque(map(self._feel, self.past), maxlen=_MEMORY - 1)

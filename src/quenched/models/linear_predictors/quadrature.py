@@ -11,7 +11,7 @@ from quenched.models.linear_predictors.arguments import Array
 
 # Nodes of Gauss-Hermite, and the sd up to which they are enough. σ has poles at ±iπ: with K nodes the error is at most about
 # (K − 1)! (sd/π)^2K, and for many nodes of order exp(−2π√K / sd), below e⁻³⁶ for the last.
-_RULES = ((4, 0.15), (6, 0.3), (8, 0.42), (16, 0.59), (32, 2 * np.pi * np.sqrt(32) / 36))
+_RULES = ((1, 0.0), (4, 0.15), (6, 0.3), (8, 0.42), (16, 0.59), (32, 2 * np.pi * np.sqrt(32) / 36))
 _AT_A_TIME = 4096  # rows, to bound the memory
 
 
@@ -24,10 +24,11 @@ def softplus_expectations(means: Array, variances: Array) -> tuple[Array, Array,
     deviations = np.sqrt(variances)
     chosen_rule = np.searchsorted([widest for _, widest in _RULES], deviations)
     result = np.empty((3, means.size))
-    for rule in range(len(_RULES) + 1):
+    for rule in np.flatnonzero(np.bincount(chosen_rule)):
         chosen = np.flatnonzero(chosen_rule == rule)
         for first in range(0, chosen.size, _AT_A_TIME):
-            block = chosen[first : first + _AT_A_TIME]
+            block = slice(first, first + _AT_A_TIME)
+            block = block if chosen.size == means.size else chosen[block]
             mean, deviation = means[block, None], deviations[block, None]
             wide = rule == len(_RULES)
             result[:, block] = _panels(mean, deviation) if wide else _hermite(mean, deviation, _RULES[rule][0])
@@ -39,7 +40,8 @@ def _hermite(means: Array, deviations: Array, nodes: int) -> Array:
     x = means + deviations * points
     below = np.exp(-np.abs(x))
     share = 1.0 / (1.0 + below)
-    values = (np.maximum(x, 0.0) + np.log1p(below), np.where(x >= 0, share, below * share), below * share**2)
+    other = below * share
+    values = (np.maximum(x, 0.0) + np.log1p(below), np.where(x >= 0, share, other), other * share)
     return np.array([value @ weights for value in values])
 
 

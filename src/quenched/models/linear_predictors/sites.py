@@ -20,6 +20,7 @@ from scipy.linalg.lapack import dtrtri  # pyright: ignore
 from quenched.models.linear_predictors.arguments import Array
 from quenched.models.linear_predictors.design import Design, sound_factor
 
+_NEARLY = 1.0  # nats that a bound which is not exact may fall below its highest: at rest it is nearly that
 INTERCEPT_SD = 10.0  # of the prior of an intercept, on the scale of the predictor
 
 
@@ -54,7 +55,8 @@ class LinearProblem:
         """The given precision, or a learned one kept where numbers are safe."""
         if self.prior_precision is not None:
             return self.prior_precision
-        return float(np.exp(np.clip(log_alpha, *self.limits())))
+        low, high = self.limits()
+        return float(np.exp(min(max(log_alpha, low), high)))
 
     def next_log_alpha(self, posterior: SitePosterior) -> float:
         """MacKay's update γ / μᵀμ with γ = M − α tr Σ; its fixed point is α = M / (μᵀμ + tr Σ)."""
@@ -240,7 +242,7 @@ def raise_sites(
     now = evaluate(start)
     past, history = [now], [now.bound]
     while now.error > tolerance and len(history) <= max_rounds:
-        after = _first_ascent(evaluate, now, past, metric, exact)
+        after = _first_ascent(evaluate, now, past, metric, now.bound if exact else max(history) - _NEARLY)
         if after is None:
             return Path(now, np.array(history), False)
         now = after
@@ -250,12 +252,14 @@ def raise_sites(
 
 
 def _first_ascent(
-    evaluate: Callable[[Array], SiteRound], now: SiteRound, past: list[SiteRound], metric: Array | None, exact: bool
+    evaluate: Callable[[Array], SiteRound], now: SiteRound, past: list[SiteRound], metric: Array | None, floor: float
 ) -> SiteRound | None:
+    """The first step that does not lower the bound; or above the floor, one that does not lead further from rest."""
     lowest = now.bound - 1e-13 * abs(now.bound)
 
     def good(after: SiteRound, part_of_error: float) -> bool:
-        return after.bound >= lowest or (not exact and after.error <= part_of_error * now.error)
+        nearer = floor < now.bound and after.error <= part_of_error * now.error
+        return after.bound >= lowest or (nearer and after.bound >= floor)
 
     if len(past) > 1:
         after = evaluate(_extrapolate(past, metric))

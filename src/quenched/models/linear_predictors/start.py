@@ -6,12 +6,12 @@ A round takes a factorisation and the variances of all predictors, a step toward
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from quenched.models.linear_predictors.arguments import Array
 from quenched.models.linear_predictors.design import Design
 from quenched.models.linear_predictors.likelihoods import Likelihood
 from quenched.models.linear_predictors.sites import LinearProblem
+from quenched.optimise import LBFGS
 
 _ROWS_PER_WEIGHT = 20
 _STEPS = 30
@@ -106,6 +106,10 @@ def _towards_mode(design: Design, likelihood: Likelihood, prior: Array, scale: A
         slope = (gradient @ scale).ravel()
         return (-raised, -slope) if np.isfinite(raised) else (np.inf, np.zeros_like(slope))
 
-    options = {"maxiter": _STEPS, "gtol": _GRADIENT}
-    found = minimize(loss, np.zeros(start.size), jac=True, method="L-BFGS-B", options=options)
-    return start + found.x.reshape(shape) @ scale.T
+    minimiser = LBFGS(first_step=np.inf)  # where the curvature is one, minus the gradient is the step
+    state = minimiser.init(np.zeros(start.size))
+    for _ in range(_STEPS):
+        state = minimiser.step(state, *loss(state.trial))
+        if state.stalled or np.max(np.abs(state.gradient)) <= _GRADIENT:
+            break
+    return start + state.position.reshape(shape) @ scale.T
