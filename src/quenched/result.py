@@ -15,6 +15,7 @@ from quenched.posterior import Derived, Posterior, derived, natural_moments, to_
 from quenched.problem import Problem
 from quenched.projected import Collapsed
 from quenched.targets import Hyper, Model
+from quenched.text import shown
 from quenched.transforms import Foreign, Parameters, Space
 from quenched.trust import (
     NAN_FURTHER_OUT,
@@ -70,6 +71,8 @@ class Origin(NamedTuple):
 
 def require_origin(fit: "Fit") -> Origin:
     """What the fit was made from, or an error that says how to restore it."""
+    if not isinstance(fit, Fit):
+        raise ValueError(f"fit={shown(fit)}: is no fit; give what quenched.fit(...) returns.")
     if fit.origin is None:
         raise ValueError(
             "fit: a loaded fit does not know its log density; give it back with fit = fit.attach(log_density, data=...)."

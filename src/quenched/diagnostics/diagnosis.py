@@ -21,12 +21,13 @@ from quenched.diagnostics.optimisation import OptimisationError, optimisation_er
 from quenched.diagnostics.skewness import skewness
 from quenched.diagnostics.terms import TermsResponse, terms_draw_error, terms_optimisation_error
 from quenched.families import NestedGaussian
-from quenched.fitting import Watcher, quiet_blas
+from quenched.fitting import Watcher, with_hints
 from quenched.numbers import whole_number
 from quenched.objective import Objective
 from quenched.precision import in_double
 from quenched.projected import ProjectedBound
 from quenched.result import Fit, require_origin
+from quenched.threads import quiet_blas
 from quenched.transforms import Parameters, real_names
 from quenched.trust import Answer, Departure, Moved, Reweighted, departures, moved, reweight
 from quenched.weights import Weighed, Weights
@@ -163,6 +164,7 @@ class Diagnosis(Weighed):
         return diagnosis_html(self)
 
 
+@with_hints
 def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES, progress: bool = True) -> Diagnosis:
     """Measure the three errors of a fit.
 

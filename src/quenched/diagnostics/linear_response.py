@@ -22,10 +22,11 @@ from quenched.diagnostics.curvature import Curvature
 from quenched.diagnostics.products import Products, by_differences, by_expansions, plan, width
 from quenched.execute import compiled, obey_interrupts
 from quenched.families import Role, roles
-from quenched.fitting import Watcher, quiet_blas
+from quenched.fitting import Watcher
 from quenched.posterior import moment_draws
 from quenched.precision import in_double
 from quenched.text import shown
+from quenched.threads import quiet_blas
 from quenched.transforms import Parameters, Space
 
 _TOLERANCE = 3e-3  # of the solution; covariances are right to its square

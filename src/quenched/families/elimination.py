@@ -17,6 +17,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy  # whose parts are imported when they are first asked for: they take as long as all of ours
 
+from quenched.threads import in_one_thread
+
 _DENSE = 0.25  # share of entries from which what remains is treated as dense
 _FEW = 48  # unknowns that are treated as dense whatever they are
 _GOLDEN = 0.6180339887498949  # its multiples fill the unit interval evenly
@@ -268,6 +270,7 @@ class Factor:
             x[batch.nodes] -= np.einsum("ed,edn->en", multiplier, x[batch.neighbours])
 
     @cached_property
+    @in_one_thread
     def inverse(self) -> np.ndarray:
         """The values of the inverse on the filled pattern."""
         pattern, r = self.pattern, len(self.pattern.root)
@@ -293,6 +296,7 @@ class Factor:
         return values
 
 
+@in_one_thread
 def factor(pattern: Pattern, values: np.ndarray) -> Factor | None:
     """Factor a matrix by its values; None if it is not positive definite."""
     values = np.array(values)

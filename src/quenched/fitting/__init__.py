@@ -8,7 +8,6 @@ from quenched.fitting.newton import Expander, Mode, Search
 from quenched.fitting.options import with_hints
 from quenched.fitting.progress import Watcher
 from quenched.fitting.streaming import Streaming
-from quenched.fitting.threads import quiet_blas
 from quenched.fitting.variational_newton import NewtonAscent, nats_left, point_of, stand_at
 
 __all__ = [
@@ -31,7 +30,6 @@ __all__ = [
     "fit_many",
     "nats_left",
     "point_of",
-    "quiet_blas",
     "ready",
     "stand_at",
     "told",

@@ -21,7 +21,6 @@ from quenched.fitting.method import Joint
 from quenched.fitting.progress import Watcher
 from quenched.fitting.run import Run
 from quenched.fitting.settings import Settings
-from quenched.fitting.threads import quiet_blas
 from quenched.numbers import check_data, positive_number, seed_number, whole_number
 from quenched.outcome import Status
 from quenched.precision import in_double
@@ -30,6 +29,7 @@ from quenched.projected import structure_of
 from quenched.result import Fit, FitError
 from quenched.storage import insist_writable
 from quenched.targets import Model, check_terms, in_files, numbers_of_rows, rows_between
+from quenched.threads import quiet_blas
 from quenched.transforms import Space
 
 _JOINT = Joint()

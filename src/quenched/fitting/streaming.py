@@ -23,6 +23,7 @@ from quenched.execute import Expired, Here, InBlocks
 from quenched.fitting.ascent import Ascent, Watch
 from quenched.fitting.method import Base, Joint, Method
 from quenched.fitting.newton import Expander, Search
+from quenched.numbers import yes_or_no
 from quenched.objective import Objective
 from quenched.outcome import Code
 from quenched.problem import make_problem
@@ -90,6 +91,7 @@ class Streaming(Method):
             raise ImportError("Streaming needs optax: pip install 'quenched[streaming]'.")
         if not isinstance(self.optimiser, str) or self.optimiser not in OPTIMISERS:
             raise ValueError(f"Streaming(optimiser={shown(self.optimiser)}): use one of {', '.join(OPTIMISERS)}.")
+        yes_or_no("Streaming: polish", self.polish)
         for name in ("rows", "draws", "max_steps"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 2):

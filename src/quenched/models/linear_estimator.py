@@ -9,12 +9,12 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from quenched.fitting import quiet_blas
 from quenched.models.checked import checked_features, seed_of
 from quenched.models.linear_predictors import Likelihood, LinearProblem, Path, lay_out, raise_bound
 from quenched.models.predictor_posterior import PredictorPosterior
 from quenched.numbers import positive_number, whole_number, yes_or_no
 from quenched.result import Fit
+from quenched.threads import quiet_blas
 
 _QUICK, _EXACT, _ENOUGH = 2e6, 1e-9, 0.2  # multiplications of a round; norms of the gradient where it ends
 LARGE = 1e9  # multiplications from which on BLAS's threads are worth their waiting for each other

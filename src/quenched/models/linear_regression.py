@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from quenched.fitting import quiet_blas
 from quenched.models import assessed
 from quenched.models.checked import checked_training
 from quenched.models.linear_estimator import LARGE, LinearEstimator, work_of
@@ -15,6 +14,7 @@ from quenched.models.linear_predictors import View, check_precision, decompose, 
 from quenched.models.predictor_posterior import PredictorPosterior, dense
 from quenched.numbers import yes_or_no
 from quenched.result import Fit
+from quenched.threads import quiet_blas
 
 _INTERCEPT_SDS = 10.0  # standard deviations of y: the height of the flat prior of the intercept
 
