@@ -1,16 +1,20 @@
-"""Keep NumPy's BLAS out of the way of JAX's threads."""
+"""Keep the BLAS of NumPy and SciPy out of the way of JAX's threads."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
+from functools import cache, wraps
 from threading import Lock
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
 
 @cache
-def _controller() -> ThreadpoolController:
+def _controller(with_scipy: bool) -> ThreadpoolController:
     return ThreadpoolController()  # finds the libraries once: that takes milliseconds
 
 
@@ -18,23 +22,23 @@ class _Quiet:
     """The setting belongs to the process: the first of several threads changes it, and the last one puts it back."""
 
     def __init__(self):
-        self.lock, self.inside, self.limiter = Lock(), 0, None
+        self.lock, self.inside, self.limiters = Lock(), 0, {}
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         with self.lock:
             self.inside += 1
-            if self.inside == 1:
-                limiter: Any = _controller().limit(limits=1, user_api="blas")
-                self.limiter = limiter
+            with_scipy = "scipy.linalg" in sys.modules  # which brings a BLAS of its own, perhaps in the middle of a fit
+            if with_scipy not in self.limiters:
+                limiter: Any = _controller(with_scipy).limit(limits=1, user_api="blas")
+                self.limiters[with_scipy] = limiter
         try:
             yield
         finally:
             with self.lock:
                 self.inside -= 1
-                if not self.inside and self.limiter is not None:
-                    self.limiter.restore_original_limits()
-                    self.limiter = None
+                while not self.inside and self.limiters:
+                    self.limiters.popitem()[1].restore_original_limits()  # the last one first
 
 
 _quiet = _Quiet()
@@ -47,3 +51,16 @@ def quiet_blas(on_host: bool) -> AbstractContextManager:
     them made a factorisation of a 100 x 100 matrix a hundred times slower on two busy cores.
     """
     return nullcontext() if on_host else _quiet()
+
+
+def in_one_thread(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """The same function, with one thread for SciPy's LAPACK: the same bits within a fit and after it."""
+
+    @wraps(function)
+    def call(*arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
+        import scipy.linalg  # noqa: F401  # before the scope, which covers what is there when it begins
+
+        with _quiet():
+            return function(*arguments, **options)
+
+    return call

@@ -6,6 +6,7 @@ import pytest
 
 import problems
 import quenched as qd
+from quenched.diagnostics import resample
 
 
 def normal(w):
@@ -280,6 +281,7 @@ def test_the_number_of_draws_that_is_named_works(kind):
             "family='fulll' is not known; use 'auto', 'full', 'diagonal', 'warped', 'sparse', quenched.LowRank",
         ),
         ({"family": 3}, "family=3 is not known"),
+        ({"start": {1: 0.0, "a": 0.0}}, "start=.*its keys cannot be sorted"),
         ({"family": qd.Blocks([1, 2])}, r"Blocks\(sizes=\[1, 2\]\) covers 3 coordinates, but the parameters have 2"),
         ({"method": "joint"}, r"method='joint' is not a method; use quenched.Joint\(\) or quenched.Alternating\(\)"),
         ({"seed": -1}, "seed=-1: a whole number of at least 0"),
@@ -298,6 +300,13 @@ def test_the_number_of_draws_that_is_named_works(kind):
 def test_bad_options(options, message):
     with pytest.raises(ValueError, match=message):
         fit(**options)
+
+
+def test_what_is_asked_of_a_fit_is_read_too():
+    with pytest.raises(ValueError, match=r"replicate: diagnose has no such option; did you mean replicates\?"):
+        fit().diagnose(replicate=3)
+    with pytest.raises(ValueError, match="fit='text': is no fit"):
+        resample("text", 3)
 
 
 @pytest.mark.parametrize("sizes", [[], [0, 2], [-1, 3], [1.5, 0.5]])

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 import weakref
 from collections import namedtuple
 
@@ -124,7 +125,7 @@ def test_blas_is_as_before_whoever_leaves_last(monkeypatch):
         def restore_original_limits(self):
             settings.append("before")
 
-    monkeypatch.setattr(threads, "_controller", Controller)
+    monkeypatch.setattr(threads, "_controller", lambda with_scipy: Controller())
     first, second = threads.quiet_blas(False), threads.quiet_blas(False)
     first.__enter__()
     second.__enter__()
@@ -132,6 +133,29 @@ def test_blas_is_as_before_whoever_leaves_last(monkeypatch):
     assert settings == ["one"]
     second.__exit__(None, None, None)
     assert settings == ["one", "before"]
+
+
+def test_a_library_that_comes_in_the_middle_of_a_fit_is_quiet_too(monkeypatch):
+    """SciPy has a BLAS of its own, which is loaded when it is first asked for."""
+    settings = []
+
+    class Controller:
+        def __init__(self, with_scipy):
+            self.with_scipy = with_scipy
+
+        def limit(self, **options):
+            settings.append(("one", self.with_scipy))
+            return self
+
+        def restore_original_limits(self):
+            settings.append(("before", self.with_scipy))
+
+    monkeypatch.setattr(threads, "_controller", Controller)
+    monkeypatch.delitem(sys.modules, "scipy.linalg", raising=False)
+    with threads.quiet_blas(False):
+        threads.in_one_thread(lambda: settings.append("factored"))()
+        assert settings == [("one", False), ("one", True), "factored"]
+    assert settings[3:] == [("before", True), ("before", False)]
 
 
 Pair = namedtuple("Pair", "slope level")

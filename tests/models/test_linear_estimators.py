@@ -301,6 +301,16 @@ def test_misuse_is_refused_before_anything_is_computed(estimator, y, message):
         estimator.fit(features(4, 2), np.array(y))
 
 
+def test_masks_are_not_forgotten():
+    X, y = features(4, 2), np.arange(4.0)
+    mask = np.arange(4) == 2
+    for given, name in (((np.ma.masked_array(X, X > 0), y), "X"), ((X, np.ma.masked_array(y, mask)), "y")):
+        with pytest.raises(ValueError, match=f"{name}: has masked values"):
+            LinearRegression().fit(*given)
+    with pytest.raises(ValueError, match="sample_weight: has masked values"):
+        LinearRegression().fit(X, y, sample_weight=np.ma.masked_array(np.ones(4), mask))
+
+
 def test_an_ascent_that_does_not_end_well_says_so():
     X, y = features(60, 4), observed(LogisticRegression, features(60, 4))
     with pytest.warns(ConvergenceWarning, match="still rises after 1 rounds"):

@@ -139,6 +139,15 @@ def one(sees, data=None, start=None, **options):
     return qd.fit(qd.sum_of(qd.each(function, data, sees=sees)), start, progress=False, **options)
 
 
+MASKED = np.ma.masked_array([0.0, 1.0], mask=[True, False])
+
+
+def column_too_many():
+    matrix = scipy.sparse.csr_array(np.ones((2, 3)))
+    matrix.indices[0] = 77
+    return matrix
+
+
 BAD = {
     "no each": (lambda: qd.sum_of(), "there are none"),
     "not an each": (lambda: qd.sum_of(lambda seen: 0.0), "place 0"),
@@ -158,6 +167,12 @@ BAD = {
     "a number without entries": (lambda: one({"a": [0, 1, 2], "b": [0, 0, 0]}), "'b' is a single number"),
     "design of another size": (lambda: one({"a": qd.dot(np.ones((4, 2)))}), "2 columns, but the leaf has 3"),
     "design not finite": (lambda: qd.dot([[np.nan]]), "not finite"),
+    "design of complex numbers": (lambda: qd.dot([[1j]]), "imaginary part"),
+    "sparse design of complex numbers": (lambda: qd.dot(scipy.sparse.csr_array([[1j]])), "imaginary part"),
+    "design with a mask": (lambda: qd.dot(MASKED[None]), "masked values"),
+    "sparse design with a column too many": (lambda: qd.dot(column_too_many()), "no sparse matrix that can be read"),
+    "index with a mask": (lambda: one({"a": MASKED.astype(int)}), "masked values"),
+    "indices with a mask": (lambda: one({"a": ([0, 1], MASKED.astype(int))}), "masked values"),
     "design no matrix": (lambda: qd.dot([1.0]), r"shape \(1,\)"),
     "entries that differ": (lambda: one({"a": qd.each_entry}, np.zeros(4)), "a: 3, its rows: 4"),
     "NaN": (lambda: one({"a": qd.each_entry}, np.array([0.0, np.nan, 0.0])), "first at index"),
@@ -201,3 +216,24 @@ def test_a_wrong_structure_is_found_out_and_the_pair_is_named():
         check_structure(terms(), sloping, START, data=ROWS, transforms=TRANSFORMS)
     with pytest.raises(ValueError, match="has no structure"):
         check_structure(written_out, written_out, START, data=ROWS)
+    with pytest.raises(ValueError, match="no parameter 'student'"):
+        check_structure(terms(), written_out, np.zeros(2), data=ROWS)
+    with pytest.raises(ValueError, match="data: y has 1 NaN"):
+        check_structure(terms(), written_out, START, data={**ROWS, "y": np.where(np.arange(N) == 3, np.nan, ROWS["y"])})
+
+
+@pytest.mark.parametrize("classes", [1, 12])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_row_of_zeros_in_a_design_sees_a_number_that_does_not_vary(classes, sparse):
+    """As of a category that the others are compared with: it adds a constant. Factors are written out, or LAPACK's."""
+    design, y = np.array([[1.0, 0.5], [0.0, 0.0], [-0.3, 1.0]]), RANDOM.standard_normal((3, classes))
+    rows = qd.each(
+        lambda seen, y: -0.5 * jnp.sum((y - seen["w"]) ** 2),
+        y,
+        sees={"w": qd.dot(scipy.sparse.csr_array(design) if sparse else design)},
+    )
+    prior = qd.each(lambda seen: -0.5 * jnp.sum(seen["w"] ** 2), sees={"w": qd.each_entry})
+    fit = qd.fit(qd.sum_of(rows, prior), {"w": np.zeros((2, classes))}, progress=False)
+    covariance = np.linalg.inv(design.T @ design + np.eye(2))
+    np.testing.assert_allclose(fit.mean["w"], covariance @ design.T @ y, atol=1e-6)
+    np.testing.assert_allclose(fit.sd["w"], np.sqrt(np.diag(covariance))[:, None] * np.ones(classes), atol=1e-6)

@@ -22,7 +22,7 @@ from quenched.diagnostics.optimisation import OptimisationError, optimisation_er
 from quenched.diagnostics.skewness import skewness
 from quenched.diagnostics.sums_of_terms import TermsResponse, terms_draw_error, terms_optimisation_error
 from quenched.families import NestedGaussian
-from quenched.fitting import Watcher
+from quenched.fitting import Watcher, with_hints
 from quenched.numbers import whole_number
 from quenched.objective import Objective
 from quenched.precision import in_double
@@ -165,6 +165,7 @@ class Diagnosis(Weighed):
         return diagnosis_html(self)
 
 
+@with_hints
 def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES, progress: bool = True) -> Diagnosis:
     """Measure the three errors of a fit.
 

@@ -11,9 +11,9 @@ import jax
 import numpy as np
 
 from quenched.draws import Purpose, generator
+from quenched.fitting import ready
 from quenched.objective import Problem, make_problem
-from quenched.precision import in_double
-from quenched.targets import Target, read_model
+from quenched.targets import Target, check_terms, read_model
 from quenched.transforms import describe_space
 
 _POINTS = 3
@@ -53,11 +53,13 @@ def check_structure(
     if getattr(target, "terms", None) is None:
         raise ValueError("target: has no structure that could be wrong; give a sum of terms, quenched.sum_of(...).")
     asks = {name for term in target.terms.terms for name in term.asks}
-    with in_double():
+    model = read_model(log_density, start, data=data, hyper=hyper)
+    with ready(model, False, None):
         space, point = describe_space(start, transforms)
-        own = (data if "data" in asks else None, hyper if "hyper" in asks else None)
+        own = (model.data if "data" in asks else None, model.hyper if "hyper" in asks else None)
+        check_terms(target.terms, target.data, space, *own)
         summed = make_problem(target, space, *own)
-        plain = make_problem(read_model(log_density, start).target, space, data, hyper)
+        plain = make_problem(model.target, space, model.data, model.hyper)
         of_plain, of_sum = _Slopes(plain), _Slopes(summed)
         random, names = generator(seed, Purpose.PROBES), space.coordinate_names()
         for _ in range(_POINTS):

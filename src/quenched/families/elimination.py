@@ -16,6 +16,7 @@ import numpy as np
 import scipy  # whose parts are imported when they are first asked for: they take as long as all of ours
 
 from quenched.families.sparsity import Pattern
+from quenched.threads import in_one_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +92,7 @@ class Factor:
             x[batch.nodes] -= np.einsum("ed,edn->en", multiplier, x[batch.neighbours])
 
     @cached_property
+    @in_one_thread
     def inverse(self) -> np.ndarray:
         """The values of the inverse on the filled pattern."""
         pattern, r = self.pattern, len(self.pattern.root)
@@ -117,6 +119,7 @@ class Factor:
         return values
 
 
+@in_one_thread
 def factor(pattern: Pattern, values: np.ndarray) -> Factor | None:
     """Factor a matrix by its values; None if it is not positive definite."""
     values = np.array(values)

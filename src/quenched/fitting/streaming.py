@@ -22,6 +22,7 @@ from quenched.execute import Expired, Here, InBlocks
 from quenched.fitting.ascent import Ascent, Watch
 from quenched.fitting.method import Base, Joint, Method
 from quenched.fitting.newton import Expander, Search
+from quenched.numbers import yes_or_no
 from quenched.objective import Coordinates, Objective, make_problem
 from quenched.results import Code
 from quenched.targets import numbers_of_rows, of_some_rows, some_rows
@@ -88,6 +89,7 @@ class Streaming(Method):
             raise ImportError("Streaming needs optax: pip install 'quenched[streaming]'.")
         if not isinstance(self.optimiser, str) or self.optimiser not in OPTIMISERS:
             raise ValueError(f"Streaming(optimiser={shown(self.optimiser)}): use one of {', '.join(OPTIMISERS)}.")
+        yes_or_no("Streaming: polish", self.polish)
         for name in ("rows", "draws", "max_steps"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 2):

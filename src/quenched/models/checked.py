@@ -35,6 +35,8 @@ class Components(TakesSparse, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
 def validated(estimator: BaseEstimator, X: Any, *rest: Any, **options: Any) -> Any:
     """What scikit-learn makes of rows (and targets); whatever goes wrong there names them."""
+    for name, value in zip(("X", "y"), (X, *rest), strict=False):
+        _refuse_masked(name, value)
     try:
         return validate_data(estimator, X, *rest, **options)
     except Exception as error:  # of whatever it is, when it is made an array
@@ -43,6 +45,12 @@ def validated(estimator: BaseEstimator, X: Any, *rest: Any, **options: Any) -> A
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{names}: {error}") from error
+
+
+def _refuse_masked(name: str, value: Any) -> None:
+    """NumPy, and scikit-learn with it, would take the values behind the mask for data."""
+    if np.ma.is_masked(value):
+        raise ValueError(f"{name}: has masked values; leave such rows out, or fill the values in.")
 
 
 def latent_rows(X: Any, n_components: int) -> np.ndarray:
@@ -76,6 +84,7 @@ def checked_training(
     y = np.asarray(y, dtype=np.float64) if numeric else y
     if sample_weight is None:
         return X, y, None
+    _refuse_masked("sample_weight", sample_weight)
     try:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     except Exception as error:  # of whatever it is, when it is made an array

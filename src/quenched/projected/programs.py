@@ -96,18 +96,25 @@ def _times(factor: Any, z: Array) -> Array:
 
 
 def _cholesky(packed: Array, size: int) -> Any:
-    """Lower-triangular factors of many small matrices: written out, as lists of entries, or by LAPACK."""
+    """Lower-triangular factors of many small matrices: written out, as lists of entries, or by LAPACK.
+
+    A number that does not vary at all (a row of zeros in a design) has a factor of zeros, and no slope.
+    """
     place = {pair: at for at, pair in enumerate(zip(*map(np.ndarray.tolist, np.tril_indices(size)), strict=True))}
     if size > _UNROLLED:
         i, j = np.tril_indices(size)
         lower = jnp.zeros((len(packed), size, size)).at[:, i, j].set(packed)
         full = lower + jnp.swapaxes(jnp.tril(lower, -1), 1, 2)
-        return jnp.linalg.cholesky(full, symmetrize_input=False)
+        fixed = jnp.diagonal(full, axis1=1, axis2=2) == 0.0
+        lower = jnp.linalg.cholesky(full + fixed[:, :, None] * jnp.eye(size), symmetrize_input=False)
+        return jnp.where(fixed[:, :, None], 0.0, lower)
     factor: list[list[Array]] = []
     for i in range(size):
         row: list[Array] = []
         for j in range(i + 1):
             rest = packed[:, place[i, j]] - sum(row[k] * (factor[j][k] if j < i else row[k]) for k in range(j))
-            row.append(jnp.sqrt(rest) if i == j else rest / factor[j][j])
+            pivot = rest if i == j else factor[j][j]
+            fixed, some = pivot == 0.0, jnp.where(pivot == 0.0, 1.0, pivot)  # NaN stays NaN
+            row.append(jnp.where(fixed, 0.0, jnp.sqrt(some) if i == j else rest / some))
         factor.append(row)
     return factor

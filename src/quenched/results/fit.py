@@ -29,6 +29,7 @@ from quenched.projected import Collapsed
 from quenched.results.outcome import History, Optimum, Status
 from quenched.results.wording import on_draws, on_optima
 from quenched.targets import Hyper, Model
+from quenched.text import shown
 from quenched.transforms import Foreign, Parameters, Space
 from quenched.trust import NAN_FURTHER_OUT, Answer, Facts, answer
 from quenched.weights import Weighed, Weights, weigh_ratios
@@ -68,6 +69,8 @@ class Origin(NamedTuple):
 
 def require_origin(fit: "Fit") -> Origin:
     """What the fit was made from, or an error that says how to restore it."""
+    if not isinstance(fit, Fit):
+        raise ValueError(f"fit={shown(fit)}: is no fit; give what quenched.fit(...) returns.")
     if fit.origin is None:
         raise ValueError(
             "fit: a loaded fit does not know its log density; give it back with fit = fit.attach(log_density, data=...)."

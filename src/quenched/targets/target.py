@@ -81,6 +81,9 @@ def from_value_and_grad(function: Callable[..., Any], *, batched: bool = False) 
     Called as function(parameters[, data]), with NumPy arrays in natural units, once per draw; or, if it is `batched`, once
     for many draws, which are the leading axis of every array of the parameters, of the values and of the gradient.
 
+    Before a fit it is called six times at and beside the start, where two values at one point, and the gradient and the changes
+    of the value along two directions, are compared; more often only where they seem to differ. `fit.n_evaluations` counts these.
+
     Examples
     --------
     >>> def log_density(p):  # in NumPy, Fortran, C, ...

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.numbers import plain_array
 from quenched.targets.terms.in_files import extremes, spooled
 from quenched.text import shown
 
@@ -83,11 +84,13 @@ def dot(design: Any) -> Dot:
     if isinstance(design, Iterator):
         design = spooled(design, "design")
     if hasattr(design, "tocsr"):
-        return Dot(_sparse_rows(design.tocsr()), _two(design.shape))
+        return Dot(_sparse_rows(design), _two(design.shape))
+    array = plain_array("design", design)
+    _insist_real(array)
     try:
         in_file = isinstance(design, np.memmap) and design.dtype.kind == "f"
-        array = np.asarray(design, dtype=None if in_file else np.float64)
-    except Exception as error:  # of whatever it is, when it is made an array
+        array = np.asarray(array, dtype=None if in_file else np.float64)
+    except (TypeError, ValueError) as error:
         raise ValueError(f"design: {type(design).__name__} is no matrix of real numbers: {error}.") from error
     if array.ndim != 2:
         raise ValueError(f"design: has shape {array.shape}; a matrix (rows, columns) is needed.")
@@ -99,8 +102,15 @@ def _two(shape: tuple[int, ...]) -> tuple[int, int]:
     return int(shape[0]), int(shape[1])
 
 
-def _sparse_rows(matrix: Any) -> SparseRows:
-    matrix = matrix.astype(np.float64)
+def _sparse_rows(design: Any) -> SparseRows:
+    _insist_real(design)
+    try:
+        matrix = design.tocsr().astype(np.float64)
+        matrix.check_format(
+            full_check=True
+        )  # otherwise a column that is not there is looked for in other people's memory
+    except Exception as error:
+        raise ValueError(f"design: is no sparse matrix that can be read: {error}.") from error
     matrix.sum_duplicates()
     _insist_finite(matrix.data)
     counts = np.diff(matrix.indptr)
@@ -113,6 +123,11 @@ def _sparse_rows(matrix: Any) -> SparseRows:
     filling = np.arange(most) >= counts[:, None]
     columns = np.where(filling, columns[:, :1], columns)
     return SparseRows(columns, values)
+
+
+def _insist_real(design: Any) -> None:
+    if np.dtype(design.dtype).kind == "c":
+        raise ValueError("design: is complex, and its imaginary part would be lost; give real numbers.")
 
 
 def _insist_finite(values: np.ndarray) -> None:
@@ -130,6 +145,8 @@ def read_index(leaf: str, index: Any) -> np.ndarray:
         For anything else: numbers that are not whole or negative, masks, rows that see different numbers of entries.
     """
     several = isinstance(index, tuple) and len(index) > 0 and all(np.ndim(part) == 1 for part in index)
+    if any(map(np.ma.is_masked, index if several else (index,))):
+        raise ValueError(f"sees: the index of {leaf!r} has masked values; leave such rows out.")
     lengths = sorted({np.size(part) for part in index}) if several else []
     if several and len(lengths) > 1:
         raise ValueError(
