@@ -216,6 +216,9 @@ def test_a_gain_must_be_clear():
     assert gains(ratios + 0.1, ratios)
     assert not gains(ratios + 0.01 + np.random.default_rng(1).standard_normal(1000), ratios)
     assert not gains(ratios[:1], ratios)
+    outliers = np.where(np.arange(1000) < 2, -300.0, 0.0)  # where the other one has no business to be
+    assert gains(ratios, ratios + outliers - 0.1)
+    assert not gains(ratios, ratios + outliers + 0.01)
 
 
 def test_derived_quantities_have_moments_and_quantiles():
