@@ -1,6 +1,6 @@
 """Nested posteriors: a few outer coordinates with a family of their own, and for each of their values a Gaussian of the others.
 
-θ = T(z_θ), u = m(z_θ) + D(z_θ) c(z_θ) + L(z_θ)⁻ᵀ D(z_θ) z_u: the means m and c (of each coordinate one is zero: what shrinks with its own
+θ = T(z_θ), its tails lengthened where they are long (see `tails`), u = m(z_θ) + D(z_θ) c(z_θ) + L(z_θ)⁻ᵀ D(z_θ) z_u: the means m and c (of each coordinate one is zero: what shrinks with its own
 spread is followed in units of it), the unit lower triangle L (in units of D as well), which has no more entries than the precision
 L D⁻² Lᵀ has, and the logarithms of the diagonal D are smooth functions of θ. So the marginals of u are mixtures, with the
 skewness and the tails that θ gives them.
@@ -19,6 +19,7 @@ from quenched.families.gaussian import Family, with_equal_axes
 from quenched.families.member import Member
 from quenched.families.monomials import count_monomials, monomials
 from quenched.families.roles import correlation, location, shape, spread
+from quenched.families.tails import lengthen, log_slopes, no_tails, shorten
 from quenched.families.triangle import pack, packed_size, solve_lower, unpack
 from quenched.frozen import static
 
@@ -89,6 +90,7 @@ class NestedGaussian(Member):
     """
 
     outer: Member
+    tails: Array = shape()  # of the outer coordinates, which `outer` has shortened
     centre: Array = shape()  # of the outer coordinates, as features see them
     unit: Array = shape()
     mean: Array = location()
@@ -132,10 +134,13 @@ class NestedGaussian(Member):
         order = np.argsort(np.concatenate([np.array(self.places, int), self._inner]))
         return jnp.concatenate([outer, inner], axis=-1)[..., order]
 
+    def _outer(self, draws: Array) -> Array:
+        return lengthen(self.outer.transform(draws), self.tails)
+
     def transform(self, draws):
         rows = jnp.atleast_2d(draws)
         outer_draws, own = rows[:, np.array(self.places)], rows[:, self._inner]
-        outer = self.outer.transform(outer_draws)
+        outer = self._outer(outer_draws)
         features = self._features(outer)
         inner = self._means(features) + _in_parts(self._away, features, own)
         return self._join(outer, inner).reshape(draws.shape)
@@ -178,7 +183,7 @@ class NestedGaussian(Member):
     def standardise(self, points):
         rows = jnp.atleast_2d(points)
         outer = rows[:, np.array(self.places)]
-        outer_draws, features = self.outer.standardise(outer), self._features(outer)
+        outer_draws, features = self.outer.standardise(shorten(outer, self.tails)), self._features(outer)
         own = _in_parts(self._own, features, rows[:, self._inner] - self._means(features))
         return self._join(outer_draws, own).reshape(points.shape)
 
@@ -198,9 +203,10 @@ class NestedGaussian(Member):
 
     def log_slope(self, draws):
         outer_draws = draws[..., np.array(self.places)]
-        features = self._features(self.outer.transform(outer_draws))
+        features = self._features(self._outer(outer_draws))
         own = jnp.sum(self._followed(features)[2], axis=-1)
-        return self.outer.log_slope(outer_draws) + own
+        lengthened = jnp.sum(log_slopes(self.outer.transform(outer_draws), self.tails), axis=-1)
+        return self.outer.log_slope(outer_draws) + lengthened + own
 
     def log_determinant(self):
         return self.outer.log_determinant() + self.inner_log_determinant
@@ -211,6 +217,7 @@ class NestedGaussian(Member):
     def shifted(self, shift):
         along = shift[np.array(self.places)]
         moved, inner = {"outer": self.outer.shifted(along), "centre": self.centre + along}, shift[self._inner]
+        moved["tails"] = jnp.asarray(self.tails).at[0].add(along)
         limits = jnp.zeros_like(self.lowest).at[: len(inner)].set(inner)
         moved |= {"lowest": self.lowest + limits, "highest": self.highest + limits}
         centres = jnp.asarray(self.centres).at[0].add(inner)
@@ -281,6 +288,7 @@ class Nested(Family):
         layout = full_layout(dim) if self.layout is None else self.layout
         return NestedGaussian(  # pyright: ignore
             outer=self.of_outer.isotropic(mean[..., places], sds[..., places], (len(places),)),
+            tails=np.broadcast_to(no_tails(len(places)), (*leading, 4, len(places))),
             centre=mean[..., places],
             unit=sds[..., places],
             mean=mean,
@@ -314,14 +322,19 @@ class Conditionals(NamedTuple):
     log_scales: np.ndarray  # (nodes, inner), in the layout's order
     tilts: np.ndarray  # (nodes, entries of the factor)
     covariance: np.ndarray  # the mean of the inner covariances under the outer posterior
+    many: np.ndarray  # (more, outer), by which means over the outer posterior are taken that have no closed form
     n_equal: int  # the first so many stand for the outer posterior, with equal weights
     layout: Layout
 
 
-def nested_member(outer: Member, places: tuple[int, ...], given: Conditionals, degree: int) -> NestedGaussian:
+def nested_member(
+    outer: Member, tails: np.ndarray, places: tuple[int, ...], given: Conditionals, degree: int
+) -> NestedGaussian:
     """The member whose inner Gaussians are smooth functions near the given ones; its moments are those of the mixture."""
-    centre, unit = np.asarray(outer.mean), np.sqrt(np.asarray(outer.variance()))
-    features = np.asarray(features_of((np.asarray(outer.transform(given.draws)) - centre) / unit, degree))
+    outer_moments = centre, covariance = _outer_moments(outer, tails, given.many)
+    features_at = lambda thetas: np.asarray(features_of((thetas - centre) / np.sqrt(np.diag(covariance)), degree))
+    thetas = np.asarray(lengthen(np.asarray(outer.transform(given.draws)), tails))
+    features = features_at(thetas)
     fitted = lambda values: _least_squares(features, values)
     log_scales = fitted(given.log_scales)
     spreads = np.exp(given.log_scales)[:, given.layout.places]
@@ -335,14 +348,15 @@ def nested_member(outer: Member, places: tuple[int, ...], given: Conditionals, d
     lowest[: len(unused)][unused], highest[: len(unused)][unused] = 0.0, 0.0
     n = given.means.shape[1]
     lowest[2 * n : 3 * n], highest[2 * n : 3 * n] = -_FAR, _FAR  # these may go on as lines
-    mean, covariance = _moments(outer, places, given)
-    scale = np.linalg.cholesky(covariance)
-    equal = slice(0, given.n_equal)
-    log_determinant = float(np.mean(np.sum(features[equal] @ log_scales, axis=1)))
+    mean, whole = _moments(thetas, places, given, outer_moments)
+    scale = np.linalg.cholesky(whole)
+    many = np.asarray(outer.transform(given.many))
+    slopes = np.sum(features_at(lengthen(many, tails)) @ log_scales, axis=1) + np.sum(log_slopes(many, tails), axis=1)
     return NestedGaussian(  # pyright: ignore
         outer=outer,
+        tails=tails,
         centre=centre,
-        unit=unit,
+        unit=np.sqrt(np.diag(covariance)),
         mean=mean,
         log_diagonal=np.log(np.diag(scale)),
         lower=pack(scale),
@@ -352,7 +366,7 @@ def nested_member(outer: Member, places: tuple[int, ...], given: Conditionals, d
         tilts=fitted(tilts),
         lowest=lowest - margin,
         highest=highest + margin,
-        inner_log_determinant=np.asarray(log_determinant),
+        inner_log_determinant=np.asarray(np.mean(slopes)),
         places=places,
         degree=degree,
         order=given.layout.order,
@@ -380,16 +394,25 @@ def _least_squares(features: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.linalg.solve(gram, features.T @ values)
 
 
-def _moments(outer: Member, places: tuple[int, ...], given: Conditionals) -> tuple[np.ndarray, np.ndarray]:
-    """Of the mixture: the outer ones from their family, the others and what they share with the outer from the nodes."""
+def _outer_moments(outer: Member, tails: np.ndarray, many: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of the outer coordinates: those of their family, unless tails are lengthened."""
+    if not tails[2:].any():
+        return np.asarray(outer.mean), np.asarray(outer.covariance)
+    thetas = lengthen(np.asarray(outer.transform(many)), tails)
+    return thetas.mean(axis=0), np.cov(thetas.T, bias=True).reshape(len(outer.mean), -1)
+
+
+def _moments(
+    thetas: np.ndarray, places: tuple[int, ...], given: Conditionals, outer: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of the mixture: the outer ones as they are, the others and what they share with the outer from the nodes."""
     equal = slice(0, given.n_equal)
     inner = np.setdiff1d(np.arange(len(places) + given.means.shape[1]), places)
-    thetas = np.asarray(outer.transform(given.draws[equal]))
-    means = given.means[equal]
+    thetas, means = thetas[equal], given.means[equal]
     away, across = means - means.mean(axis=0), thetas - thetas.mean(axis=0)
     order = np.argsort(np.concatenate([np.array(places, int), inner]))
     within = given.covariance + away.T @ away / len(means)
     shared = across.T @ away / len(means)
-    covariance = np.block([[np.asarray(outer.covariance), shared], [shared.T, within]])[order][:, order]
-    mean = np.concatenate([np.asarray(outer.mean), means.mean(axis=0)])[order]
+    covariance = np.block([[outer[1], shared], [shared.T, within]])[order][:, order]
+    mean = np.concatenate([outer[0], means.mean(axis=0)])[order]
     return mean, covariance
