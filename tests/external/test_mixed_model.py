@@ -110,3 +110,11 @@ def test_counts_with_an_offset_and_what_separates_them():
         MixedModel("count ~ never", likelihood="poisson", hyper="raised").fit(never)
     with pytest.raises(ValueError, match="'logarithm' is neither a column"):
         MixedModel("count ~ logarithm(x)", likelihood="poisson").fit(table)
+
+
+def test_more_effects_than_nested_can_hold_are_said(monkeypatch):
+    monkeypatch.setattr("quenched.nesting.few.MOST_INSIDE", 10)
+    with pytest.warns(UserWarning, match="Effects and hyperparameters have one Gaussian together"):
+        model = MixedModel("y ~ x + (1|group)").fit(simulated())
+    assert model.fit_.settings["family"] != "nested"
+    assert model.sd_.loc["1|group", "sd"] > 0.0

@@ -20,6 +20,7 @@ from quenched.families.sparse import Sparse, SparseGaussian
 from quenched.families.sparsity import Pattern
 from quenched.families.stretch import power_of, stretch_around
 from quenched.families.stretched import StretchedGaussian
+from quenched.families.tails import lengthen, log_slopes, no_tails, turns
 from quenched.families.triangle import pack, solve_lower
 from quenched.families.warped import Warped
 
@@ -57,11 +58,14 @@ __all__ = [
     "from_scale",
     "full_layout",
     "leading",
+    "lengthen",
+    "log_slopes",
     "make_pattern",
     "member_kinds",
     "monomials",
     "natural_units",
     "nested_member",
+    "no_tails",
     "pack",
     "positive_definite",
     "power_of",
@@ -69,5 +73,6 @@ __all__ = [
     "roles",
     "solve_lower",
     "stretch_around",
+    "turns",
     "write_member",
 ]

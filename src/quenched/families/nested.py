@@ -1,6 +1,6 @@
 """Nested posteriors: a few outer coordinates with a family of their own, and for each of their values a Gaussian of the others.
 
-θ = T(z_θ), u = m(z_θ) + D(z_θ) c(z_θ) + L(z_θ)⁻ᵀ D(z_θ) z_u: the means m and c (of each coordinate one is zero: what shrinks with its own
+θ = T(z_θ), its tails lengthened where they are long (see `tails`), u = m(z_θ) + D(z_θ) c(z_θ) + L(z_θ)⁻ᵀ D(z_θ) z_u: the means m and c (of each coordinate one is zero: what shrinks with its own
 spread is followed in units of it), the unit lower triangle L (in units of D as well), which has no more entries than the precision
 L D⁻² Lᵀ has, and the logarithms of the diagonal D are smooth functions of θ. So the marginals of u are mixtures, with the
 skewness and the tails that θ gives them.
@@ -19,6 +19,7 @@ from quenched.families.gaussian import Family, with_equal_axes
 from quenched.families.member import Member
 from quenched.families.monomials import count_monomials, monomials
 from quenched.families.roles import correlation, location, shape, spread
+from quenched.families.tails import lengthen, log_slopes, no_tails, shorten
 from quenched.families.triangle import pack, packed_size, solve_lower, unpack
 from quenched.frozen import static
 
@@ -87,6 +88,7 @@ class NestedGaussian(Member):
     """
 
     outer: Member
+    tails: Array = shape()  # of the outer coordinates, which `outer` has shortened
     centre: Array = shape()  # of the outer coordinates, as features see them
     unit: Array = shape()
     mean: Array = location()
@@ -130,10 +132,13 @@ class NestedGaussian(Member):
         order = np.argsort(np.concatenate([np.array(self.places, int), self._inner]))
         return jnp.concatenate([outer, inner], axis=-1)[..., order]
 
+    def _outer(self, draws: Array) -> Array:
+        return lengthen(self.outer.transform(draws), self.tails)
+
     def transform(self, draws):
         rows = jnp.atleast_2d(draws)
         outer_draws, own = rows[:, np.array(self.places)], rows[:, self._inner]
-        outer = self.outer.transform(outer_draws)
+        outer = self._outer(outer_draws)
         features = self._features(outer)
         inner = self._means(features) + _in_parts(self._away, features, own)
         return self._join(outer, inner).reshape(draws.shape)
@@ -176,7 +181,7 @@ class NestedGaussian(Member):
     def standardise(self, points):
         rows = jnp.atleast_2d(points)
         outer = rows[:, np.array(self.places)]
-        outer_draws, features = self.outer.standardise(outer), self._features(outer)
+        outer_draws, features = self.outer.standardise(shorten(outer, self.tails)), self._features(outer)
         own = _in_parts(self._own, features, rows[:, self._inner] - self._means(features))
         return self._join(outer_draws, own).reshape(points.shape)
 
@@ -196,9 +201,10 @@ class NestedGaussian(Member):
 
     def log_slope(self, draws):
         outer_draws = draws[..., np.array(self.places)]
-        features = self._features(self.outer.transform(outer_draws))
+        features = self._features(self._outer(outer_draws))
         own = jnp.sum(self._followed(features)[2], axis=-1)
-        return self.outer.log_slope(outer_draws) + own
+        lengthened = jnp.sum(log_slopes(self.outer.transform(outer_draws), self.tails), axis=-1)
+        return self.outer.log_slope(outer_draws) + lengthened + own
 
     def log_determinant(self):
         return self.outer.log_determinant() + self.inner_log_determinant
@@ -209,6 +215,7 @@ class NestedGaussian(Member):
     def shifted(self, shift):
         along = shift[np.array(self.places)]
         moved, inner = {"outer": self.outer.shifted(along), "centre": self.centre + along}, shift[self._inner]
+        moved["tails"] = jnp.asarray(self.tails).at[0].add(along)
         limits = jnp.zeros_like(self.lowest).at[: len(inner)].set(inner)
         moved |= {"lowest": self.lowest + limits, "highest": self.highest + limits}
         centres = jnp.asarray(self.centres).at[0].add(inner)
@@ -279,6 +286,7 @@ class Nested(Family):
         layout = full_layout(dim) if self.layout is None else self.layout
         return NestedGaussian(  # pyright: ignore
             outer=self.of_outer.isotropic(mean[..., places], sds[..., places], (len(places),)),
+            tails=np.broadcast_to(no_tails(len(places)), (*leading, 4, len(places))),
             centre=mean[..., places],
             unit=sds[..., places],
             mean=mean,

@@ -6,6 +6,7 @@ import numpy as np
 
 from quenched.families.member import Member
 from quenched.families.nested import FAR, Layout, NestedGaussian, count_features, features_of
+from quenched.families.tails import lengthen, log_slopes
 from quenched.families.triangle import pack
 
 _RIDGE = 1e-9
@@ -20,14 +21,19 @@ class AtDraws(NamedTuple):
     log_scales: np.ndarray  # (nodes, inner), in the layout's order
     tilts: np.ndarray  # (nodes, entries of the factor)
     covariance: np.ndarray  # the mean of the inner covariances under the outer posterior
+    many: np.ndarray  # (more, outer), by which means over the outer posterior are taken that have no closed form
     n_equal: int  # the first so many stand for the outer posterior, with equal weights
     layout: Layout
 
 
-def nested_member(outer: Member, places: tuple[int, ...], given: AtDraws, degree: int) -> NestedGaussian:
+def nested_member(
+    outer: Member, tails: np.ndarray, places: tuple[int, ...], given: AtDraws, degree: int
+) -> NestedGaussian:
     """The member whose inner Gaussians are smooth functions near the given ones; its moments are those of the mixture."""
-    centre, unit = np.asarray(outer.mean), np.sqrt(np.asarray(outer.variance()))
-    features = np.asarray(features_of((np.asarray(outer.transform(given.draws)) - centre) / unit, degree))
+    outer_moments = centre, covariance = _outer_moments(outer, tails, given.many)
+    features_at = lambda thetas: np.asarray(features_of((thetas - centre) / np.sqrt(np.diag(covariance)), degree))
+    thetas = np.asarray(lengthen(np.asarray(outer.transform(given.draws)), tails))
+    features = features_at(thetas)
     fitted = lambda values: _least_squares(features, values)
     log_scales = fitted(given.log_scales)
     spreads = np.exp(given.log_scales)[:, given.layout.places]
@@ -41,14 +47,15 @@ def nested_member(outer: Member, places: tuple[int, ...], given: AtDraws, degree
     lowest[: len(unused)][unused], highest[: len(unused)][unused] = 0.0, 0.0
     n = given.means.shape[1]
     lowest[2 * n : 3 * n], highest[2 * n : 3 * n] = -FAR, FAR  # these may go on as lines
-    mean, covariance = _moments(outer, places, given)
-    scale = np.linalg.cholesky(covariance)
-    equal = slice(0, given.n_equal)
-    log_determinant = float(np.mean(np.sum(features[equal] @ log_scales, axis=1)))
+    mean, whole = _moments(thetas, places, given, outer_moments)
+    scale = np.linalg.cholesky(whole)
+    many = np.asarray(outer.transform(given.many))
+    slopes = np.sum(features_at(lengthen(many, tails)) @ log_scales, axis=1) + np.sum(log_slopes(many, tails), axis=1)
     return NestedGaussian(  # pyright: ignore
         outer=outer,
+        tails=tails,
         centre=centre,
-        unit=unit,
+        unit=np.sqrt(np.diag(covariance)),
         mean=mean,
         log_diagonal=np.log(np.diag(scale)),
         lower=pack(scale),
@@ -58,7 +65,7 @@ def nested_member(outer: Member, places: tuple[int, ...], given: AtDraws, degree
         tilts=fitted(tilts),
         lowest=lowest - margin,
         highest=highest + margin,
-        inner_log_determinant=np.asarray(log_determinant),
+        inner_log_determinant=np.asarray(np.mean(slopes)),
         places=places,
         degree=degree,
         order=given.layout.order,
@@ -86,16 +93,25 @@ def _least_squares(features: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.linalg.solve(gram, features.T @ values)
 
 
-def _moments(outer: Member, places: tuple[int, ...], given: AtDraws) -> tuple[np.ndarray, np.ndarray]:
-    """Of the mixture: the outer ones from their family, the others and what they share with the outer from the nodes."""
+def _outer_moments(outer: Member, tails: np.ndarray, many: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of the outer coordinates: those of their family, unless tails are lengthened."""
+    if not tails[2:].any():
+        return np.asarray(outer.mean), np.asarray(outer.covariance)
+    thetas = lengthen(np.asarray(outer.transform(many)), tails)
+    return thetas.mean(axis=0), np.cov(thetas.T, bias=True).reshape(len(outer.mean), -1)
+
+
+def _moments(
+    thetas: np.ndarray, places: tuple[int, ...], given: AtDraws, outer: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of the mixture: the outer ones as they are, the others and what they share with the outer from the nodes."""
     equal = slice(0, given.n_equal)
     inner = np.setdiff1d(np.arange(len(places) + given.means.shape[1]), places)
-    thetas = np.asarray(outer.transform(given.draws[equal]))
-    means = given.means[equal]
+    thetas, means = thetas[equal], given.means[equal]
     away, across = means - means.mean(axis=0), thetas - thetas.mean(axis=0)
     order = np.argsort(np.concatenate([np.array(places, int), inner]))
     within = given.covariance + away.T @ away / len(means)
     shared = across.T @ away / len(means)
-    covariance = np.block([[np.asarray(outer.covariance), shared], [shared.T, within]])[order][:, order]
-    mean = np.concatenate([np.asarray(outer.mean), means.mean(axis=0)])[order]
+    covariance = np.block([[outer[1], shared], [shared.T, within]])[order][:, order]
+    mean = np.concatenate([outer[0], means.mean(axis=0)])[order]
     return mean, covariance

@@ -1,6 +1,7 @@
 """Nested frozen draws: a posterior of a few outer parameters, with the best inner Gaussian solved for each of their draws."""
 
 from quenched.nesting.algebra import Dense
+from quenched.nesting.few import TooManyInside
 from quenched.nesting.newton import Conditionals
 from quenched.nesting.outer import Outer
 from quenched.nesting.returning import outer_of
@@ -20,6 +21,7 @@ __all__ = [
     "Rows",
     "Split",
     "ThirdOrder",
+    "TooManyInside",
     "better_guess",
     "fit_nested",
     "judged",

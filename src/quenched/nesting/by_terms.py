@@ -10,6 +10,7 @@ import numpy as np
 from quenched.arrays import Array
 from quenched.nesting.algebra import Dense, Inverse
 from quenched.nesting.bordered import Bordered
+from quenched.nesting.few import insist_few_inside
 from quenched.nesting.newton import Expected, Inner
 from quenched.nesting.pattern import arrange
 from quenched.nesting.rows import RowArrays, Rows, read_rows, seen_by
@@ -53,6 +54,7 @@ def read_terms(target: Target, split: Split, point: np.ndarray, data: Any, seed:
     """A sum of terms divided into outer and inner parameters; `point` is a vector of the real line."""
     local = local_terms(target.terms, target.data, split.space)
     algebra = arrange(len(split.inner_places), [seen_by(term, split) for term in local])
+    insist_few_inside(algebra)
     found = [read_rows(term, split, algebra, point, data, seed) for term in local]
     return ByTerms(algebra, tuple(rows for rows, _ in found)), TermArrays(tuple(own for _, own in found), data)
 

@@ -12,15 +12,18 @@ import numpy as np
 from quenched.arrays import Array
 from quenched.draws import Purpose, make, stream
 from quenched.execute import Identified
+from quenched.families import lengthen, log_slopes, no_tails, turns
 from quenched.nesting.algebra import Dense
 from quenched.nesting.at_mode import AtMode
 from quenched.nesting.by_draws import ByDraws, DrawArrays
 from quenched.nesting.by_terms import read_terms
+from quenched.nesting.few import insist_few_inside
 from quenched.nesting.guess import Guess, constant, learned
 from quenched.nesting.newton import Conditionals, Inner, Solved, solve
 from quenched.nesting.remembered import Near, Remembered
 from quenched.nesting.split import Split
 from quenched.numbers import native
+from quenched.posterior import Posterior
 from quenched.precision import in_double
 from quenched.targets import Target, fingerprint
 
@@ -55,10 +58,11 @@ class Outer:
     split: Split
     handed: Handed
     remembered: Remembered
+    tails: np.ndarray  # of the outer coordinates: what is fitted has them shortened
 
     @property
     def target(self) -> Target:
-        """The bounds that the best inner Gaussians reach, as a log density of the outer parameters on the real line.
+        """The bounds that the best inner Gaussians reach, as a log density of the outer parameters, their tails shortened.
 
         It is called from the host: the search inside is one program, compiled once, and not a part of each of those that
         a fit has its log density in.
@@ -67,11 +71,17 @@ class Outer:
 
     def log_densities(self, pieces: Any) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Values and gradients for outer parameters by name, with the draws along their first axis."""
-        thetas = self.split.outer_rows(pieces)
+        points = self.split.outer_rows(pieces)
+        thetas, slopes = lengthen(points, self.tails), log_slopes(points, self.tails)
         found = self.solved(thetas)
         gradient = found.gradient if self.inner.envelope else self._differences(thetas)
-        values = _where_found(found)
+        values = _where_found(found) + np.sum(slopes, axis=1)
+        gradient = gradient * np.exp(slopes) + turns(points, self.tails)
         return values, self.split.outer_pieces(np.where(np.isfinite(values)[:, None], gradient, np.nan))
+
+    def thetas(self, posterior: Posterior, draws: np.ndarray) -> np.ndarray:
+        """The outer points of some draws from a posterior whose tails are shortened."""
+        return lengthen(np.asarray(posterior.transform(draws)), self.tails)
 
     def values(self, thetas: np.ndarray) -> np.ndarray:
         """The same, of rows of outer coordinates and without slopes."""
@@ -151,6 +161,7 @@ def make_outer(
         seen = tuple(fingerprint(rows.term.function) for rows in inner.rows if rows.term is not None)
     else:
         n = max(64, _DRAWS * dim)
+        insist_few_inside(Dense(dim))
         inner = ByDraws(Dense(dim), target, split)
         handed = jax.tree.map(native, target.handed(data))
         arrays = DrawArrays(make("matched", n, dim, stream(seed, Purpose.DRAWS, 1)).points, handed)
@@ -163,7 +174,9 @@ def make_outer(
     precision = np.zeros((inner.algebra.size, 1))
     precision[inner.algebra.diagonal] = _COLD
     cold = Conditionals(point[split.inner_places][:, None], precision)
-    return Outer(inner, split, Handed(arrays, constant(theta, cold, inner.algebra)), _nothing(inner))
+    return Outer(
+        inner, split, Handed(arrays, constant(theta, cold, inner.algebra)), _nothing(inner), no_tails(len(theta))
+    )
 
 
 def _structure(inner: Any) -> Hashable:

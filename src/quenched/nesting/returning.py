@@ -1,5 +1,7 @@
 """From a nested fit back to the fit of its outer parameters, to ask further questions about it."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from quenched.families import NestedGaussian
@@ -22,6 +24,6 @@ def outer_of(fit: Fit) -> Fit:
         chosen = split(problem.space, settings["outer"])
         at_mode = settings["method"] == "nested Laplace"
         outer = warmed(make_outer(problem.target, chosen, point, given, seed, at_mode=at_mode), point)
-        outer = better_guess(outer, posterior, seed)
+        outer = better_guess(replace(outer, tails=np.asarray(member.tails)), posterior, seed)
     asked = {"draws": settings["outer_draws"], "seed": seed, "check": CHECK, "throw": False, "progress": False}
     return assess(outer.target, posterior, chosen.outer_start(point), **asked)

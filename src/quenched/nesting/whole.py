@@ -15,6 +15,7 @@ from quenched.nesting.choosing import outer_leaves
 from quenched.nesting.newton import Conditionals
 from quenched.nesting.outer import Outer, make_outer
 from quenched.nesting.split import Split, split
+from quenched.nesting.tails import with_tails
 from quenched.numbers import yes_or_no
 from quenched.posterior import Posterior
 from quenched.precision import in_double
@@ -25,9 +26,10 @@ from quenched.transforms import describe_space
 _NODES = (128, 64)  # outer draws whose inner Gaussians the posterior is made from: its own, and further out
 _MANY = 4  # outer coordinates that need twice as many
 _PER_OUTER = 64  # draws for each outer coordinate, at the most unless told otherwise
+_IN_TAILS = 192  # draws of a posterior with long tails
+_MANY_DRAWS = 4096  # by which means over the outer posterior are taken that need no inner problem
 CHECK = 256  # check draws of the outer fits; the whole posterior is checked by more
 _WIDER = (2.0, 1.5)  # how far they reach out, relative to the posterior's own: of few outer coordinates, of many
-_MOST_INNER = 1000
 _WRITTEN_OUT = 2e9  # operations, roughly, that may go into dense inverses of inner precisions
 
 Shift = Callable[[np.ndarray, Conditionals], np.ndarray]  # of inner means at outer points, (dim, lanes)
@@ -143,7 +145,6 @@ def pose(log_density: Any, start: Any, outer: Sequence[str] | None, asked: Asked
         if model.target.terms is not None:
             check_terms(model.target.terms, model.target.data, space, model.data, None)
         chosen = split(space, outer_leaves(model, space, point) if outer is None else outer)
-        _insist_few_inside(chosen)
         problem = warmed(make_outer(model.target, chosen, point, model.data, asked.seed, at_mode=asked.at_mode), point)
     return Posed(model, problem, chosen, chosen.outer_start(point))
 
@@ -157,14 +158,22 @@ def fit_nested(log_density: Any, start: Any, outer: Sequence[str] | None, asked:
     first = fit(posed.problem.target, posed.begin, draws=max(64, 4 * n), **common)
     if first.status in (Status.NOT_FINITE, Status.NO_ASCENT):
         return of_outer(first, posed.split)
-    posed = posed._replace(problem=better_guess(posed.problem, first.posterior, asked.seed))
-    most = max(128, _PER_OUTER * n) if asked.max_draws is None and asked.draws is None else asked.max_draws
-    sizes = {"draws": asked.draws, "max_draws": most}
+    problem = better_guess(posed.problem, first.posterior, asked.seed)
+    posed = posed._replace(problem=problem if asked.at_mode else with_tails(problem, first.posterior))
+    sizes = _sizes(asked, n, bool(posed.problem.tails[2:].any()))
     found = fit(posed.problem.target, first, family=asked.family, **sizes, **common)
     inside = "Laplace's Gaussians inside" if asked.at_mode else "the inner Gaussians at their best"
     note = f"The bound with {inside} is {found.bound:.4f} nats."
     settings = {"log_evidence": found.evidence}
     return judged(posed, found, began, asked, note=note, settings=settings, before=first)
+
+
+def _sizes(asked: Asked, n: int, long_tails: bool) -> dict[str, int | None]:
+    """How many draws: the few that lie in a long tail decide how long it is."""
+    if asked.draws is not None or asked.max_draws is not None:
+        return {"draws": asked.draws, "max_draws": asked.max_draws}
+    most = max(128, _PER_OUTER * n)
+    return {"draws": min(most, _IN_TAILS) if long_tails else None, "max_draws": most}
 
 
 def warmed(problem: Outer, point: np.ndarray) -> Outer:
@@ -212,7 +221,7 @@ def posterior_of(problem: Outer, outer: Fit, shift: Shift | None = None) -> Any:
     )
     wide = _WIDER[dim >= _MANY] * wide
     z = np.concatenate([equal, wide])
-    thetas = outer.posterior.transform(z)
+    thetas = problem.thetas(outer.posterior, z)
     solved = problem.solved(thetas)
     sound = solved.error <= 1e-3
     if not sound[: len(equal)].any():
@@ -226,15 +235,16 @@ def posterior_of(problem: Outer, outer: Fit, shift: Shift | None = None) -> Any:
     means = mean.T[kept]
     if shift is not None:
         means = means + shift(thetas[kept], Conditionals(mean[:, kept], precision[:, kept])).T
-    given = AtDraws(z[kept], means, log_scales[kept], tilts[kept], covariance, n_equal, algebra.layout)
+    many = make("matched", _MANY_DRAWS, dim, stream(seed, Purpose.DRAWS, 5)).points
+    given = AtDraws(z[kept], means, log_scales[kept], tilts[kept], covariance, many, n_equal, algebra.layout)
     degree = best_degree(dim, len(kept))
-    return nested_member(member, tuple(problem.split.outer_places.tolist()), given, degree)
+    return nested_member(member, problem.tails, tuple(problem.split.outer_places.tolist()), given, degree)
 
 
 def _mean_inverse(algebra: Any, precision: np.ndarray) -> np.ndarray:
     """The mean covariance of Gaussians: of all of them where they are small, else of some, with the variances of all."""
     n = precision.shape[1]
-    few = int(np.clip(_WRITTEN_OUT / algebra.dim**3, min(16, n), n))
+    few = int(np.clip(_WRITTEN_OUT / algebra.dim**3, min(2, n), n))
     total = np.zeros((algebra.dim, algebra.dim))
     for place in np.linspace(0, n - 1, few).astype(int):
         total += np.linalg.inv(algebra.to_dense(precision[:, place : place + 1])[0])
@@ -248,7 +258,8 @@ def _mean_inverse(algebra: Any, precision: np.ndarray) -> np.ndarray:
 
 def better_guess(problem: Outer, posterior: Posterior, seed: int) -> Outer:
     """The same problem, with searches that begin where an outer posterior is."""
-    thetas = posterior.transform(1.5 * make("matched", 64, posterior.dim, stream(seed, Purpose.DRAWS, 4)).points)
+    z = make("matched", 64, posterior.dim, stream(seed, Purpose.DRAWS, 4)).points
+    thetas = problem.thetas(posterior, 1.5 * z)
     solved = problem.solved(thetas)
     sound = np.flatnonzero(solved.error <= 1e-3)
     if not len(sound):
@@ -278,12 +289,3 @@ def _insist_traced(model: Model) -> None:
         )
     if isinstance(model.start, Fit):
         raise ValueError("start: give an array or a pytree; nested does not go on from a fit.")
-
-
-def _insist_few_inside(chosen: Split) -> None:
-    n = len(chosen.inner_places)
-    if n > _MOST_INNER:
-        raise ValueError(
-            f"start: {n} parameters are left inside, and nested holds a matrix of them for every draw; up to {_MOST_INNER} "
-            "are possible. Use quenched.fit(sum_of(...), start) with hyper=..., or fewer parameters."
-        )

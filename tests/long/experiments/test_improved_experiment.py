@@ -5,11 +5,12 @@ import csv
 import numpy as np
 import pytest
 
-from quenched.paper.experiments import EXPERIMENTS, reproduce
+from quenched.paper.experiments import EXPERIMENTS, improved_truth, reproduce
 from quenched.paper.experiments import improved as comparison
 from quenched.paper.experiments.improved_methods import METHODS, distance
 from quenched.paper.experiments.improved_problems import PROBLEMS, grouped, log_binomial
 from quenched.paper.experiments.tasks import Task
+from quenched.paper.rivals import Chains
 
 
 def toy():
@@ -51,6 +52,27 @@ def test_a_toy_from_the_tasks_to_the_report(tmp_path, monkeypatch):
     page = written.report.read_text(encoding="utf-8")
     for words in ("Who wins where", "nested frozen draws", "worst R-hat", "log_sd"):
         assert words in page, words
+
+
+def test_chains_run_on_until_they_settle(monkeypatch):
+    """In two parametrisations, then for longer; where none settles, the best of them is the truth."""
+    asked = []
+
+    def chains(found):
+        def run(*inputs, draws, **options):
+            asked.append(draws)
+            return Chains(np.zeros(0), 0.0, 0.0, found.pop(0), 1.0, 1.0, 1)
+
+        return run
+
+    units = chains([1.03, 1.005])
+    monkeypatch.setattr(improved_truth, "in_units", lambda posed, guide, n, draws: units(draws=draws))
+    monkeypatch.setattr(improved_truth, "hamiltonian", chains([1.2, 1.02]))
+    assert improved_truth.settled(toy(), None, 4, 100).rhat == 1.005
+    assert asked == [100, 100, 400, 400]
+    units = chains([1.03, 1.08])
+    monkeypatch.setattr(improved_truth, "hamiltonian", chains([1.2, 1.04]))
+    assert improved_truth.settled(toy(), None, 4, 100).rhat == 1.03
 
 
 def test_every_data_set_that_was_asked_for_is_there():

@@ -10,8 +10,8 @@ from quenched.draws import Purpose, generator
 from quenched.fitting import fit
 from quenched.models.mixed.design import Design, common, group_index, read_design, separating
 from quenched.models.mixed.likelihoods import cut_points, likelihoods
-from quenched.models.mixed.terms import write
-from quenched.nesting import nested
+from quenched.models.mixed.terms import Written, write
+from quenched.nesting import TooManyInside, nested
 from quenched.numbers import real_array, seed_number
 from quenched.plots import BLUE, GREY, dress, new_figure
 from quenched.results import Fit
@@ -19,7 +19,6 @@ from quenched.text import shown
 
 _SAMPLES = 4000
 _SEARCHED = 20_000  # rows up to which separation is looked for
-_MOST_NESTED = 1000  # effects
 
 
 class MixedModel:
@@ -62,8 +61,9 @@ class MixedModel:
     The priors are weak. With s the standard deviation of a gaussian response and 1 for all others: fixed effects N(0, (10 s / sd
     of the column)²), the intercept N(0, (10 s + |mean of a gaussian response|)²), standard deviations half-normal of scale 2.5 s,
     correlations LKJ(2), the logarithm of a dispersion N(log s, 2²); of an ordinal response the first cut point N(0, 5²) and the
-    logarithms of the steps to the others N(0, 1.5²). More than 1,000 effects are too many to have a Gaussian for every
-    value of the hyperparameters: "integrated" then is one Gaussian over effects and hyperparameters together.
+    logarithms of the steps to the others N(0, 1.5²). Up to 5,000 effects of one grouping, or of nested ones, have a Gaussian for every
+    value of the hyperparameters; of crossed groupings, as many as 500,000 pairs of them. With more, "integrated" is one Gaussian
+    over effects and hyperparameters together, and a warning says so.
     """
 
     def __init__(self, formula: str, likelihood: str = "gaussian", hyper: str = "integrated", *, seed: int = 0):
@@ -89,14 +89,26 @@ class MixedModel:
             )
         written = write(design, self.likelihood, given, self.hyper == "raised")
         options: dict[str, Any] = {"transforms": written.transforms or None, "seed": self.seed, "progress": progress}
-        many = sum(len(factor.levels) * factor.size for factor in design.factors) + design.fixed.shape[1] > _MOST_NESTED
-        if self.hyper == "integrated" and written.outer and not many:
-            self.fit_ = nested(written.target, written.start, outer=written.outer, **options)
-        else:
+        self.fit_ = self._integrated(written, options) if self.hyper == "integrated" and written.outer else None
+        if self.fit_ is None:
             self.fit_ = fit(written.target, written.start, hyper=written.hyper, **options)
         self._design = design
         self._tabulate(design, self.fit_)
         return self
+
+    def _integrated(self, written: Written, options: dict[str, Any]) -> Fit | None:
+        """By `nested`; None where there are too many effects for it."""
+        try:
+            return nested(written.target, written.start, outer=written.outer, **options)
+        except TooManyInside:
+            warnings.warn(
+                f"formula={self.formula!r}: it has more effects that go with each other than nested can hold a Gaussian of for every "
+                "value of the hyperparameters. Effects and hyperparameters have one Gaussian together, by which the sds of sd_ "
+                "are too small where effects have few rows; leave out the grouping with fewer effects to see by how much, or "
+                "use hyper='raised' if the effects are what you are after.",
+                stacklevel=3,
+            )
+            return None
 
     def _check(self, design: Design) -> None:
         likelihood = likelihoods[self.likelihood]
