@@ -108,3 +108,14 @@ def test_an_interrupted_diagnosis_keeps_the_fit(call, write, tmp_path, monkeypat
     assert code == 130
     assert "Converged" in printed
     assert qd.load(tmp_path / "out" / "model.npz").converged
+
+
+def test_an_interrupt_while_the_options_are_read_is_no_traceback(monkeypatch, capsys):
+    import quenched.cli
+
+    def pressed():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(quenched.cli, "_parser", pressed)
+    assert quenched.cli.main(["fit", "model.py"]) == 130
+    assert "interrupted before anything was reached" in capsys.readouterr().err

@@ -17,9 +17,9 @@ _COMMANDS = (fit, reproduce, datasets)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    options = _parser().parse_args(arguments)
-    options.arguments = sys.argv[1:] if arguments is None else list(arguments)
-    try:
+    try:  # from the first line on: someone may have changed their mind while Python was still importing
+        options = _parser().parse_args(arguments)
+        options.arguments = sys.argv[1:] if arguments is None else list(arguments)
         return options.run(options)
     except Misuse as error:
         print(f"quenched: {error}", file=sys.stderr)
