@@ -13,7 +13,14 @@ from quenched.report import Document, figure, table, verdict_box, write_report
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 EVIL = "<img src=x onerror=document.title='owned'>"
 WIDE, PHONE = (1500, 1000), (390, 844)
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--no-first-run",
+)
 
 # Contrast of every text with the background behind it, by the formula of the Web Content Accessibility Guidelines.
 CONTRAST = """
