@@ -238,7 +238,7 @@ RULES = (
     Rule(
         "family nearly fits",
         Trust.MEANS,
-        lambda facts: _nearly_fits(facts) and not _keeps_most(facts) and not _is_calm(facts),
+        lambda facts: _nearly_fits(facts) and not (_keeps_most(facts) or _is_calm(facts) or _agrees_further_out(facts)),
         lambda facts: f"the target is near the posterior but not the same ({_of_weights(facts)})",
     ),
     Rule(
