@@ -159,9 +159,11 @@ REMEDIES = {
     "family is far off": '`family="auto"`; another parametrisation (non-centred for a funnel); `qd.nested` over the '
     "parameters that drive the others; MCMC from `fit.nuts_start()`.",
     "means differ": '`family="auto"`, or `fit.resample(n)`, whose samples are moved to the target.',
+    "means further out": '`family="auto"`, or MCMC from `fit.nuts_start()`: `fit.resample(n)` does not reach that far.',
     "tails differ": 'Use the means. For sds and far probabilities take `family="auto"` or MCMC from `fit.nuts_start()`.',
     "not finite further out": "Look at the log density beyond the point that is named.",
     "sds differ": '`family="auto"`, or `fit.resample(n)`.',
+    "further out": 'Use the means. For sds take `family="auto"` or MCMC from `fit.nuts_start()`.',
     "draws matter": "More draws: raise `max_draws`, or lower `tolerance`.",
     "family nearly fits": '`family="auto"`; the means are right.',
     "heavier tails": "Use it; trust no probability far out.",

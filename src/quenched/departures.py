@@ -33,28 +33,37 @@ class Reweighted(NamedTuple):
     sd_error: Parameters
 
 
-def reweight(space: Space, mean: Parameters, sd: Parameters, samples: np.ndarray, weights: np.ndarray) -> Reweighted:
+def reweight(
+    space: Space,
+    mean: Parameters,
+    sd: Parameters,
+    samples: np.ndarray,
+    weights: np.ndarray,
+    own: np.ndarray | None = None,
+) -> Reweighted:
     """What weights make of a posterior's own means and standard deviations; samples are on the real line.
 
-    Weighted moments are compared with plain ones of the same samples: what the two have in common, which is most of their
-    noise when the weights are even, cancels.
+    Weighted moments are compared with those of the posterior by the same samples: what the two have in common, which is most
+    of their noise when the weights are even, cancels. `own` are the weights that make the samples those of the posterior; even
+    ones when None.
     """
-    natural, relative = to_natural(space, samples), len(weights) * weights
-    leaves, structure = jax.tree.flatten(natural)
+    n = len(weights)
+    relative, plain = n * weights, np.ones(n) if own is None else n * own
+    leaves, structure = jax.tree.flatten(to_natural(space, samples))
     pairs = zip(leaves, jax.tree.leaves(mean), jax.tree.leaves(sd), strict=True)
-    columns = zip(*(_reweighted(values, relative, *own) for values, *own in pairs), strict=True)
+    columns = zip(*(_reweighted(values, relative, plain, *moments) for values, *moments in pairs), strict=True)
     return Reweighted(*(jax.tree.unflatten(structure, column) for column in columns))
 
 
-def _reweighted(values: np.ndarray, weights: np.ndarray, mean: np.ndarray, sd: np.ndarray):
-    weights = weights.reshape(-1, *(1,) * (values.ndim - 1))
-    away = values - values.mean(axis=0)
+def _reweighted(values: np.ndarray, weights: np.ndarray, own: np.ndarray, mean: np.ndarray, sd: np.ndarray):
+    weights, own = (column.reshape(-1, *(1,) * (values.ndim - 1)) for column in (weights, own))
+    away = values - np.mean(own * values, axis=0)
     shift = np.mean(weights * away, axis=0)
-    plain, weighted = np.mean(away**2, axis=0), np.mean(weights * (away - shift) ** 2, axis=0)
+    plain, weighted = np.mean(own * away**2, axis=0), np.mean(weights * (away - shift) ** 2, axis=0)
     plain, weighted = (np.where(plain > 0, value, 1.0) for value in (plain, weighted))  # a number that does not vary
     # How much each sample moves the differences that are reported.
-    moves_mean = weights * (away - shift) - away
-    moves_ratio = weights * ((away - shift) ** 2 / weighted - 1.0) - (away**2 / plain - 1.0)
+    moves_mean = weights * (away - shift) - own * away
+    moves_ratio = weights * ((away - shift) ** 2 / weighted - 1.0) - own * (away**2 / plain - 1.0)
     error = lambda moves: np.sqrt(np.mean(moves**2, axis=0) / len(values))
     ratio = np.sqrt(weighted / plain)
     return mean + shift, sd * ratio, error(moves_mean), 0.5 * sd * ratio * error(moves_ratio)
@@ -86,14 +95,32 @@ class Departure(NamedTuple):
     of_mean: bool  # whether the shift is what is clear
     of_sd: bool
 
+    @property
+    def size(self) -> float:
+        """The larger of what is clear, in sds and relative."""
+        return max(abs(self.shift) * self.of_mean, abs(self.ratio - 1.0) * self.of_sd)
+
+
+def worst_of_each(found: list[Departure]) -> list[Departure]:
+    """One for each parameter, the worst first."""
+    worst: dict[str, Departure] = {}
+    for one in sorted(found, key=lambda one: -one.size):
+        worst.setdefault(one.name, one)
+    return list(worst.values())
+
 
 def departures(space: Space, mean: Parameters, sd: Parameters, found: Reweighted, weights: Weights) -> list[Departure]:
     """Parameters whose moments the weights change clearly, the worst first; none where the weights cannot be trusted.
 
     Clearly: beyond what their own noise explains, of the largest of as many as there are.
     """
-    if not weights.khat <= BAD:
-        return []
+    return clear_changes(space, mean, sd, found, weights) if weights.khat <= BAD else []
+
+
+def clear_changes(
+    space: Space, mean: Parameters, sd: Parameters, found: Reweighted, weights: Weights
+) -> list[Departure]:
+    """The same of weights that can be trusted for another reason than their k-hat."""
     shift, ratio = _changes(mean, sd, found)
     spread = _spread(sd)
     errors = _flat(found.mean_error) / spread, _flat(found.sd_error) / spread

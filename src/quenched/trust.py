@@ -16,8 +16,10 @@ DRAWS_MATTER = "draws matter"  # the rule that more draws would mend
 OF_FAMILY = (
     "family is far off",
     "means differ",
+    "means further out",
     "tails differ",
     "sds differ",
+    "further out",
     "family nearly fits",
 )  # rules on weights
 NAN_FURTHER_OUT = "The log density is NaN"  # how a remark on it begins
@@ -96,7 +98,7 @@ def _to_what(trust: Trust, drift: Drift | None) -> str:
 
 def _some(found: list[Departure]) -> str:
     worst, *others = found
-    more = f"; {len(others)} more differ" if others else ""
+    more = f"; {len(others)} more differ{'s' if len(others) == 1 else ''}" if others else ""
     if worst.of_sd and not (worst.of_mean and abs(worst.shift) > abs(worst.ratio - 1.0)):
         return f"by importance weights the sd of {worst.name} is {worst.ratio:.2f} times the posterior's{more}"
     return f"by importance weights the mean of {worst.name} is {worst.shift:+.2f} sds away{more}"
@@ -126,6 +128,27 @@ def _agrees_in_bulk(facts: Facts) -> bool:
 
 def _is_calm(facts: Facts) -> bool:
     return _agrees_in_bulk(facts) and facts.moved.spread < _CALM
+
+
+def _agrees_further_out(facts: Facts) -> bool:
+    """By draws that reach there on purpose, from which weights are good where those of the posterior's own draws are not."""
+    further = facts.fit.further
+    return further is not None and further.known and max(further.moved) < _CALM
+
+
+def _unknown_further_out(facts: Facts) -> bool:
+    """Even weights from those draws cannot be trusted, and they do not leave it alone."""
+    further = facts.fit.further
+    return further is not None and not further.known and not max(further.moved) < _CALM
+
+
+def _of_further(facts: Facts) -> str:
+    further = facts.fit.further
+    assert further is not None
+    return (
+        "further out than check draws come the target is another: there a mean may be off by "
+        f"{further.moved.shift:.2g} sds and an sd by {further.moved.spread:.0%} or more (k-hat {further.khat:.2f})"
+    )
 
 
 def _nearly_fits(facts: Facts) -> bool:
@@ -172,7 +195,10 @@ RULES = (
     Rule(
         "family is far off",
         Trust.NEITHER,
-        lambda facts: not facts.weights.khat <= BAD and not _keeps_most(facts) and not _agrees_in_bulk(facts),
+        lambda facts: (
+            not facts.weights.khat <= BAD
+            and not (_keeps_most(facts) or _agrees_in_bulk(facts) or _agrees_further_out(facts))
+        ),
         lambda facts: f"the {facts.fit.settings['family']} family is some way from the target ({_of_weights(facts)})",
     ),
     Rule(
@@ -182,9 +208,19 @@ RULES = (
         lambda facts: _some([one for one in facts.departures if one.of_mean]),
     ),
     Rule(
+        "means further out",
+        Trust.NEITHER,
+        lambda facts: _unknown_further_out(facts) and not facts.fit.further.moved.shift < _CALM,
+        _of_further,
+    ),
+    Rule(
         "tails differ",
         Trust.MEANS,
-        lambda facts: not facts.weights.khat <= BAD and not (_is_calm(facts) and _tails_are_slight(facts)),
+        lambda facts: (
+            not facts.weights.khat <= BAD
+            and not (_is_calm(facts) and _tails_are_slight(facts))
+            and not _agrees_further_out(facts)
+        ),
         lambda facts: (
             f"in bulk the target and the posterior agree (they differ in {facts.weights.variation:.1%} of their mass), "
             f"but its tails are so heavy that weights cannot tell how wide it is (k-hat {facts.weights.khat:.2f})"
@@ -197,11 +233,12 @@ RULES = (
         lambda facts: "the log density is NaN further out than any check draw came",
     ),
     Rule("sds differ", Trust.MEANS, lambda facts: bool(facts.departures), lambda facts: _some(facts.departures)),
+    Rule("further out", Trust.MEANS, _unknown_further_out, _of_further),
     Rule(DRAWS_MATTER, Trust.MEANS, lambda facts: facts.drift is not None and facts.drift.clear, _of_drift),
     Rule(
         "family nearly fits",
         Trust.MEANS,
-        lambda facts: _nearly_fits(facts) and not _keeps_most(facts) and not _is_calm(facts),
+        lambda facts: _nearly_fits(facts) and not (_keeps_most(facts) or _is_calm(facts) or _agrees_further_out(facts)),
         lambda facts: f"the target is near the posterior but not the same ({_of_weights(facts)})",
     ),
     Rule(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from quenched.departures import Departure, Moved, Reweighted, departures, moved, reweight
+from quenched.departures import Departure, Moved, Reweighted, departures, moved, reweight, worst_of_each
 from quenched.diagnostics.curvature import Curvature, missed_spread, whitened
 from quenched.diagnostics.draw_error import DrawError, answer_of, draw_error, with_distance
 from quenched.diagnostics.importance import weigh
@@ -114,7 +114,8 @@ class Diagnosis(Weighed):
         """Parameters whose moments the weights change clearly, the worst first."""
         if self.fit.collapsed is not None:
             return self.fit.departures
-        return departures(self.fit.space, self.fit.mean, self.fit.sd, self.reweighted, self.weights)
+        own = departures(self.fit.space, self.fit.mean, self.fit.sd, self.reweighted, self.weights)
+        return own if self.fit.further is None else worst_of_each([*own, *self.fit.further.departures])
 
     @property
     def moved(self) -> Moved:

@@ -59,7 +59,7 @@ def _driving(u: np.ndarray, along: np.ndarray) -> list[int]:
     order = np.argsort(-strength)
     few = [int(k) for k in order[:_MOST_DRIVING] if strength[k] > max(_DRIVES, 0.2 * strength[order[0]])]
     others = np.sum(np.maximum(np.delete(strength, few), 0.0))
-    return few if others < np.sum(strength[few]) else []
+    return few if others < np.sum(strength[few]) and 2 * len(few) <= u.shape[1] else []  # all drive none
 
 
 def _standardised_on_host(posterior: Any, z: Array, gradients: Array) -> tuple[Array, Array]:

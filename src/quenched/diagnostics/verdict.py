@@ -68,7 +68,7 @@ def advice_on(d: "Diagnosis") -> str:
     if d.answer.rule == DRAWS_MATTER:
         return _more_draws(d)
     warp = _warped(d.fit)
-    if d.weights.khat <= BAD and d.weights.share > _ENOUGH_KEPT:
+    if max(d.weights.khat, d.fit.weights.khat) <= BAD and d.weights.share > _ENOUGH_KEPT:
         nearer = "PSIS samples, fit.resample(n), are nearer to the target"
         return f"{nearer}, and so may be {warp}." if warp else f"{nearer}."
     if d.outer is not None:

@@ -41,6 +41,7 @@ class Purpose(IntEnum):
     PROBES = 21  # directions in which a covariance is felt
     FRESH = 22  # draws and rows that are taken anew at every step
     GRADIENT = 23  # directions along which a gradient is compared with values
+    FURTHER = 24  # points further out than a posterior's own
 
 
 def generator(seed: int, purpose: Purpose) -> np.random.Generator:

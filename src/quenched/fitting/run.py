@@ -22,6 +22,7 @@ from quenched.fitting.rows import repeated, rows
 from quenched.fitting.settings import Settings
 from quenched.fitting.standing import SUSPECT, Standing
 from quenched.fitting.terms import TermsAlone, many_numbers
+from quenched.further import Further, look_further
 from quenched.objective import Batch
 from quenched.projected import Collapsed, collapse
 from quenched.results import Code, Fit, Fits
@@ -128,6 +129,17 @@ class Run:
         hyper = rows(self.standing.reached.hyper, 0)
         try:
             return collapse(self.batch.problem, fit.posterior.member, hyper, fit.settings["seed"])
+        except KeyboardInterrupt:
+            return None  # what was reached counts for more
+
+    def further(self, fit: Fit) -> Further | None:
+        """What the target is like where the check draws of a single fit do not come."""
+        if not fit.converged or fit.collapsed is not None or self.driver.stopped or not len(fit.log_ratios):
+            return None
+        hyper, moments = rows(self.standing.reached.hyper, 0), (fit.mean, fit.sd)
+        known = fit.log_ratios, fit.check_draws
+        try:
+            return look_further(self.batch.problem, fit.posterior, hyper, moments, *known, fit.settings["seed"])
         except KeyboardInterrupt:
             return None  # what was reached counts for more
 

@@ -20,8 +20,10 @@ from quenched.departures import (
     hopeless,
     moved,
     reweight,
+    worst_of_each,
 )
 from quenched.draws import check_draws_of
+from quenched.further import Further
 from quenched.numbers import real_array, seed_number, whole_number
 from quenched.objective import Problem
 from quenched.posterior import Derived, Posterior, derived, natural_moments, to_natural
@@ -112,12 +114,16 @@ class Fit(Weighed):
     log_ratios: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)  # log p − log q at check draws
     remarks: tuple[str, ...] = field(default=(), repr=False)  # what a person should know besides
     collapsed: Collapsed | None = field(default=None, repr=False)  # weighed instead, where all at once are too many
+    further: Further | None = field(
+        default=None, repr=False
+    )  # what lies beyond the check draws, where it was looked at
     origin: Origin | None = field(default=None, repr=False)  # None after loading; `attach` restores it
     _kept: dict[str, Any] = field(default_factory=dict, repr=False, init=False)  # what was worked out about it
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: all but the log density, which may be a closure over the data; as with `save`."""
-        return {**self.__dict__, "origin": None, "_kept": {}}
+        kept = {name: value for name, value in self.__dict__.items() if name != "model"}
+        return {**kept, "origin": None, "_kept": {}}
 
     @property
     def up_to_constant(self) -> bool:  # pyright: ignore
@@ -185,16 +191,17 @@ class Fit(Weighed):
 
     @cached_property
     def departures(self) -> list[Departure]:
-        """Parameters whose moments the weights of the check draws change clearly, the worst first."""
+        """Parameters whose moments the weights of the check draws, or of draws further out, change clearly, the worst first."""
         if self.collapsed is not None:
             if hopeless(self.weights):
                 return []
             # The noise is that of the outer draws alone.
             _, shift, ratio, shift_error, ratio_error, among = self.collapsed
             return clear_ones(self.space.coordinate_names(), shift, ratio, shift_error, ratio_error, among)
-        if self._reweighted is None:
-            return []
-        return departures(self.space, self.mean, self.sd, self._reweighted, self.weights)
+        own: list[Departure] = []
+        if self._reweighted is not None:
+            own = departures(self.space, self.mean, self.sd, self._reweighted, self.weights)
+        return own if self.further is None else worst_of_each([*own, *self.further.departures])
 
     @property
     def moved(self) -> Moved:

@@ -73,6 +73,7 @@ def _one(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     _insist(all(_is_whole(numbers[name]) for name in _COUNTS), "its counts are none")
     _insist(isinstance(text["message"], str), "its message is none")
     _insist(_are_texts(text["remarks"]), "its remarks are none")
+    _further(text.get("further"))
     rounds = text["history"]
     right = isinstance(rounds, list) and all(_are_numbers(entry, len(Round._fields)) for entry in rounds)
     _insist(right and all(_is_whole(entry[0]) and _is_whole(entry[4]) for entry in rounds), "its rounds are none")
@@ -85,6 +86,13 @@ def _one(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         )
         _insist(right and n.ndim == 0 and n.dtype.kind in "iu" and int(n) > 0, "its outer log ratios are none")
     _optima(text["optima"])
+
+
+def _further(text: Any) -> None:
+    if text is not None:
+        one = lambda name, *rest: isinstance(name, str) and len(rest) == 4 and _are_numbers(list(rest[:2]), 2)
+        right = _are_numbers(text["numbers"], 3) and all(one(*entry) for entry in text["departures"])
+        _insist(right, "what lies further out is none")
 
 
 def _many(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

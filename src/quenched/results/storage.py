@@ -11,9 +11,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.departures import Departure
+from quenched.departures import Departure, Moved
 from quenched.families import Member, read_member, write_member
 from quenched.files import read_path, read_path_to_write, write_whole
+from quenched.further import Further
 from quenched.posterior import Posterior
 from quenched.projected import Collapsed
 from quenched.results.fit import Fit
@@ -105,6 +106,7 @@ def _write_one(fit: Fit, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         "history": [list(entry) for entry in fit.history],
         "optima": _write_optima(fit.optima),
         "remarks": list(fit.remarks),
+        "further": _write_further(fit.further),
     }
 
 
@@ -237,6 +239,7 @@ def _read_one(text: dict[str, Any], arrays: dict[str, np.ndarray], space: Space)
         log_ratios=arrays["log_ratios"],
         remarks=tuple(map(harmless, text["remarks"])),
         collapsed=_read_collapsed(arrays),
+        further=_read_further(text.get("further")),
         **text["numbers"],
     )
 
@@ -247,6 +250,21 @@ def _read_collapsed(arrays: dict[str, np.ndarray]) -> Collapsed | None:
     shift, ratio, shift_error, ratio_error = arrays["collapsed.moves"]
     n_outer = int(arrays["collapsed.outer"])
     return Collapsed(arrays["collapsed.log_ratios"], shift, ratio, shift_error, ratio_error, n_outer)
+
+
+def _write_further(further: Further | None) -> Any:
+    if further is None:
+        return None
+    numbers = [further.khat, *further.moved]
+    return {"numbers": numbers, "known": further.known, "departures": [list(one) for one in further.departures]}
+
+
+def _read_further(text: Any) -> Further | None:
+    if text is None:
+        return None
+    khat, *moved = text["numbers"]
+    clear = [Departure(harmless(name), *rest) for name, *rest in text["departures"]]
+    return Further(khat, bool(text["known"]), Moved(*moved), clear)
 
 
 def _read_ratios(arrays: dict[str, np.ndarray]) -> np.ndarray | None:

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from quenched.results.outcome import Status
+
 if TYPE_CHECKING:
     from quenched.results.fit import Fit
 
@@ -25,7 +27,7 @@ def on_draws(fit: "Fit") -> str:
         where = f"on fresh draws the bound is higher by {-fit.gap:.2g} ± {error:.2g} nats"
     if fit.overfits:
         return f"Overfitting to the draws: {where}. Use more draws (now {fit.n_draws}) or matched ones."
-    if np.isnan(fit.shortfall):
+    if np.isnan(fit.shortfall) or not (fit.converged or fit.status is Status.GIVEN):  # draws are not what is short
         return f"{where[0].upper()}{where[1:]}."
     cost = f"better ones would raise the bound by about {fit.shortfall:.1g} nats"
     if fit.draws_suffice:
