@@ -5,9 +5,8 @@ import csv
 import numpy as np
 import pytest
 
-from quenched.paper.experiments import EXPERIMENTS, reproduce
+from quenched.paper.experiments import EXPERIMENTS, improved_truth, reproduce
 from quenched.paper.experiments import improved as comparison
-from quenched.paper.experiments import improved_truth
 from quenched.paper.experiments.improved_methods import METHODS, distance
 from quenched.paper.experiments.improved_problems import PROBLEMS, grouped, log_binomial
 from quenched.paper.experiments.tasks import Task
