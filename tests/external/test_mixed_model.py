@@ -53,6 +53,8 @@ def test_what_is_wrong_is_named():
     table = simulated()
     with pytest.raises(ValueError, match="x, twice are not told apart"):
         MixedModel("y ~ x + twice + (1|group)").fit(table.assign(twice=2.0 * table["x"]))
+    with pytest.raises(ValueError, match=r"incomplete rows. Drop them first, as by table.dropna()"):
+        MixedModel("y ~ x + (1|group)").fit(table.assign(x=table["x"].where(table["x"] > -1.0)))
     with pytest.raises(ValueError, match="needs counts"):
         MixedModel("y ~ x + (1|group)", likelihood="poisson").fit(table)
     with pytest.raises(ValueError, match="likelihood='probit'"):

@@ -75,7 +75,7 @@ class Diagnosis(Weighed):
         Changes of the parameters that lead to a copy of the posterior elsewhere: `evidence` is that of one copy.
     linear_response
         Standard deviations and covariances by linear response, computed when asked for; of a nested fit, those of its outer
-        parameters.
+        parameters, on the scale on which they were fitted: their long tails shortened.
     outer
         Of a nested fit, the weights of its outer posterior against the bound that the inner Gaussians reach: `outer.khat` tells
         whether the outer family fits. None for others.

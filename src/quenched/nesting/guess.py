@@ -55,7 +55,9 @@ def constant(theta: np.ndarray, conditional: Conditionals, algebra: Any) -> Gues
 
 
 def learned(thetas: np.ndarray, solved: Conditionals, algebra: Any) -> Guess:
-    """From solved problems."""
+    """From solved problems; from one alone, the same for all."""
+    if len(thetas) == 1:
+        return constant(thetas[0], solved, algebra)
     centre, scale = thetas.mean(axis=0), np.maximum(thetas.std(axis=0), 1e-8)
     x = (thetas - centre) / scale
     features = np.asarray(monomials(x, DEGREE))

@@ -66,7 +66,8 @@ def read_design(formula: str, table: Any, likelihood: str) -> Design:
             f"{', '.join(map(str, table.columns))}, functions {', '.join(_FUNCTIONS)} and those of formulae."
         ) from error
     except Exception as error:  # of formulae: what it cannot read, or not find
-        raise ValueError(f"formula={shown(formula)}: formulae cannot read it on this table: {error}") from error
+        remedy = " Drop them first, as by table.dropna()." if "incomplete" in str(error) else ""
+        raise ValueError(f"formula={shown(formula)}: formulae cannot read it on this table: {error}{remedy}") from error
     if matrices.response is None:
         raise ValueError(f"formula={formula!r}: has no response; write it as 'y ~ x + (1|group)'.")
     if likelihood == "ordinal":

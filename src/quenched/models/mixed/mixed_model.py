@@ -89,9 +89,8 @@ class MixedModel:
             )
         written = write(design, self.likelihood, given, self.hyper == "raised")
         options: dict[str, Any] = {"transforms": written.transforms or None, "seed": self.seed, "progress": progress}
-        self.fit_ = self._integrated(written, options) if self.hyper == "integrated" and written.outer else None
-        if self.fit_ is None:
-            self.fit_ = fit(written.target, written.start, hyper=written.hyper, **options)
+        found = self._integrated(written, options) if self.hyper == "integrated" and written.outer else None
+        self.fit_ = fit(written.target, written.start, hyper=written.hyper, **options) if found is None else found
         self._design = design
         self._tabulate(design, self.fit_)
         return self
