@@ -16,10 +16,18 @@ from jax.scipy.stats import norm, t
 import problems
 import quenched as qd
 import registry
-from quenched.departures import Departure, Moved, clear_ones, worst_of_each
-from quenched.further import Further
-from quenched.trust import RULES, Facts, Trust
-from quenched.weights import gains, weigh_ratios
+from quenched.trust import (
+    RULES,
+    Departure,
+    Facts,
+    Further,
+    Moved,
+    Trust,
+    clear_ones,
+    gains,
+    weigh_ratios,
+    worst_of_each,
+)
 
 LOGISTIC = problems.logistic_problem(8, 60)
 

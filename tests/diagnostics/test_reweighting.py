@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import quenched as qd
-from quenched.departures import reweight
 from quenched.diagnostics.importance import weigh
+from quenched.trust import reweight
 
 
 def lopsided(parameters):  # tails lighter than Gaussian, so that weights have a variance

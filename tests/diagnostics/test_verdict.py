@@ -16,7 +16,7 @@ from quenched.diagnostics import Diagnosis
 from quenched.diagnostics.verdict import FINDINGS, findings
 from quenched.families import Full
 from quenched.posterior import Posterior
-from quenched.weights import weigh_ratios
+from quenched.trust import weigh_ratios
 
 
 def equicorrelated(w):

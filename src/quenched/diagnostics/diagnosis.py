@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from quenched.departures import Departure, Moved, Reweighted, departures, moved, reweight, worst_of_each
 from quenched.diagnostics.curvature import Curvature, missed_spread, whitened
 from quenched.diagnostics.draw_error import DrawError, answer_of, draw_error, with_distance
 from quenched.diagnostics.importance import weigh
@@ -30,8 +29,18 @@ from quenched.projected import ProjectedBound
 from quenched.results import Fit, require_origin
 from quenched.threads import quiet_blas
 from quenched.transforms import Parameters, real_names
-from quenched.trust import Answer
-from quenched.weights import Weighed, Weights
+from quenched.trust import (
+    Answer,
+    Departure,
+    Moved,
+    Reweighted,
+    Weighed,
+    Weights,
+    departures,
+    moved,
+    reweight,
+    worst_of_each,
+)
 
 _REPLICATES = 8
 _SAMPLES = 2000

@@ -11,7 +11,7 @@ from quenched.draws import Purpose, generator
 from quenched.families import Member
 from quenched.objective import Problem, log_ratios, place
 from quenched.targets import Hyper
-from quenched.weights import Weights, weigh_ratios
+from quenched.trust import Weights, weigh_ratios
 
 _BATCH = 512  # samples at a time
 

@@ -21,7 +21,7 @@ from quenched.posterior import Posterior, moment_draws, to_natural
 from quenched.precision import in_double
 from quenched.results import Fit, require_origin
 from quenched.targets import Hyper
-from quenched.weights import Weights
+from quenched.trust import Weights
 
 
 class NestedErrors(NamedTuple):

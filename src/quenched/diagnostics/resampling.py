@@ -8,7 +8,7 @@ from quenched.numbers import whole_number
 from quenched.precision import in_double
 from quenched.results import Fit, require_origin
 from quenched.transforms import Parameters
-from quenched.weights import BAD, weigh_ratios
+from quenched.trust import BAD, weigh_ratios
 
 _POOL = 10  # samples of the posterior for each one that is kept
 _SMALLEST_POOL = 2000

@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from quenched.departures import SD_DRIFT, Drift
 from quenched.results import rows_of
 from quenched.targets import EntropyForm
 from quenched.transforms import real_names
-from quenched.trust import DRAWS_MATTER, OF_FAMILY, Answer, Facts, Trust, answer
-from quenched.weights import BAD
+from quenched.trust import BAD, DRAWS_MATTER, OF_FAMILY, SD_DRIFT, Answer, Drift, Facts, Trust, answer
 
 if TYPE_CHECKING:
     from quenched.diagnostics.diagnosis import Diagnosis

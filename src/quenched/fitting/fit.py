@@ -22,8 +22,7 @@ from quenched.numbers import yes_or_no
 from quenched.results import Fit, History, Status, own_hyper
 from quenched.targets import Model, Target, read_model
 from quenched.transforms import Space, describe_space
-from quenched.trust import Trust
-from quenched.weights import gains
+from quenched.trust import Trust, gains
 
 _MOST_WARPED = 300  # parameters of a sum of terms up to which a warped posterior that is tried is dense
 _MOST_BENT = 12  # parameters whose axes are bent unasked: of 23, that took sixty times what the Gaussian did

@@ -14,7 +14,7 @@ from quenched.fitting.rows import rows
 from quenched.fitting.standing import SUSPECT, Reached, Standing
 from quenched.results import Code, as_a_warning, save
 from quenched.targets import Hyper
-from quenched.weights import gains, weigh_ratios
+from quenched.trust import gains, weigh_ratios
 
 _STARTS_WHEN_SUSPECT = 4
 _ROUGHLY = 0.25  # of the tolerance: what a first guess at the cost of the draws must not exceed

@@ -22,11 +22,11 @@ from quenched.fitting.rows import repeated, rows
 from quenched.fitting.settings import Settings
 from quenched.fitting.standing import SUSPECT, Standing
 from quenched.fitting.terms import TermsAlone, many_numbers
-from quenched.further import Further, look_further
 from quenched.objective import Batch
 from quenched.projected import Collapsed, collapse
 from quenched.results import Code, Fit, Fits
 from quenched.targets import Hyper
+from quenched.trust import Further, look_further
 
 _TELLING = 0.8  # of the samples, below which weights of very many parameters tell little
 

@@ -24,7 +24,7 @@ from quenched.projected.bound import Structure, structure_of
 from quenched.projected.programs import programs_of
 from quenched.projected.seeing import Looked, Sight
 from quenched.targets import Hyper
-from quenched.weights import Weights, weigh_ratios
+from quenched.trust import Weights, weigh_ratios
 
 _MOST_OUTER = 64  # parameters that groups may share
 _MOST_INSIDE = 8  # of a group

@@ -9,14 +9,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.departures import reweight
 from quenched.diagnostics import Diagnosis
 from quenched.plots import plot_corner, plot_correlation, plot_marginals, plot_monitor
 from quenched.report.markup import Level, Markup, facts, figure, table, verdict_box
 from quenched.report.page import Document
 from quenched.results import Fit, Status, evidence_in_words, rows_of
-from quenched.trust import Trust
-from quenched.weights import BAD
+from quenched.trust import BAD, Trust, reweight
 
 _ROWS = 20_000  # of a table; the page holds them, and shows some hundred at a time
 _MANY = 60  # numbers from which on the worst come first, and arrays are summed up

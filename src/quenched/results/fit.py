@@ -8,22 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from quenched.departures import (
-    Departure,
-    Drift,
-    Moved,
-    Reweighted,
-    clear_ones,
-    departures,
-    drift,
-    furthest,
-    hopeless,
-    moved,
-    reweight,
-    worst_of_each,
-)
 from quenched.draws import check_draws_of
-from quenched.further import Further
 from quenched.numbers import real_array, seed_number, whole_number
 from quenched.objective import Problem
 from quenched.posterior import Derived, Posterior, derived, natural_moments, to_natural
@@ -33,8 +18,28 @@ from quenched.results.wording import on_draws, on_optima
 from quenched.targets import Hyper, Model
 from quenched.text import shown
 from quenched.transforms import Foreign, Parameters, Space
-from quenched.trust import NAN_FURTHER_OUT, Answer, Facts, answer
-from quenched.weights import Weighed, Weights, weigh_ratios
+from quenched.trust import (
+    NAN_FURTHER_OUT,
+    Answer,
+    Departure,
+    Drift,
+    Facts,
+    Further,
+    Moved,
+    Reweighted,
+    Weighed,
+    Weights,
+    answer,
+    clear_ones,
+    departures,
+    drift,
+    furthest,
+    hopeless,
+    moved,
+    reweight,
+    weigh_ratios,
+    worst_of_each,
+)
 
 if TYPE_CHECKING:
     from quenched.diagnostics import Diagnosis

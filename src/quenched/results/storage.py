@@ -11,10 +11,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.departures import Departure, Moved
 from quenched.families import Member, read_member, write_member
 from quenched.files import read_path, read_path_to_write, write_whole
-from quenched.further import Further
 from quenched.posterior import Posterior
 from quenched.projected import Collapsed
 from quenched.results.fit import Fit
@@ -25,6 +23,7 @@ from quenched.results.summary import quantiles_of
 from quenched.text import harmless, shown
 from quenched.transforms import Leaf, Space, read_transform, write_transform
 from quenched.trees import read_tree, write_tree
+from quenched.trust import Departure, Further, Moved
 
 _FORMAT = 6
 _READABLE = (5, _FORMAT)  # 5 had no named tuples, and no keys but texts

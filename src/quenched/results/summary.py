@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from quenched.posterior import natural_quantiles
-from quenched.weights import Weighed
+from quenched.trust import Weighed
 
 if TYPE_CHECKING:
     from quenched.diagnostics import Diagnosis

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from quenched.departures import BULK, SD_DRIFT, VARIATION, Departure, Drift, Moved
-from quenched.weights import BAD, GOOD, Weights
+from quenched.trust.departures import BULK, SD_DRIFT, VARIATION, Departure, Drift, Moved
+from quenched.trust.weights import BAD, GOOD, Weights
 
 if TYPE_CHECKING:
     from quenched.results import Fit

@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quenched.departures import BULK, Departure, Moved, clear_changes, moved, reweight
 from quenched.draws import Purpose, generator
 from quenched.objective import Problem, log_ratios
 from quenched.posterior import Posterior
 from quenched.targets import Hyper
 from quenched.transforms import Foreign, Parameters
-from quenched.weights import BAD, Weights, weigh_ratios
+from quenched.trust.departures import BULK, Departure, Moved, clear_changes, moved, reweight
+from quenched.trust.weights import BAD, Weights, weigh_ratios
 
 MOST_PARAMETERS = 32  # beyond, so few draws fall to each that noise is all they tell
 _EACH = 64  # draws along every parameter

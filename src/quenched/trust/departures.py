@@ -12,7 +12,7 @@ import numpy as np
 
 from quenched.posterior import Posterior, to_natural
 from quenched.transforms import Parameters, Space
-from quenched.weights import BAD, GOOD, Weights
+from quenched.trust.weights import BAD, GOOD, Weights
 
 MEAN_DRIFT, SD_DRIFT = 0.05, 0.1  # in sds, and relative: what other draws may change where they suffice
 BULK = 0.8  # of the samples that the weights must keep where only the tails differ

@@ -1,0 +1,62 @@
+"""How far to trust a posterior: importance weights of its check draws, what they would change, and the rules that judge it."""
+
+from quenched.trust.answer import (
+    DRAWS_MATTER,
+    NAN_FURTHER_OUT,
+    OF_FAMILY,
+    RULES,
+    Answer,
+    Facts,
+    Trust,
+    answer,
+    lost_to_rounding,
+)
+from quenched.trust.departures import (
+    SD_DRIFT,
+    Departure,
+    Drift,
+    Moved,
+    Reweighted,
+    clear_ones,
+    departures,
+    drift,
+    furthest,
+    hopeless,
+    moved,
+    reweight,
+    worst_of_each,
+)
+from quenched.trust.further import Further, look_further
+from quenched.trust.weights import BAD, Weighed, Weights, gains, weigh_ratios
+
+__all__ = [
+    "BAD",
+    "DRAWS_MATTER",
+    "NAN_FURTHER_OUT",
+    "OF_FAMILY",
+    "RULES",
+    "SD_DRIFT",
+    "Answer",
+    "Departure",
+    "Drift",
+    "Facts",
+    "Further",
+    "Moved",
+    "Reweighted",
+    "Trust",
+    "Weighed",
+    "Weights",
+    "answer",
+    "clear_ones",
+    "departures",
+    "drift",
+    "furthest",
+    "gains",
+    "hopeless",
+    "look_further",
+    "lost_to_rounding",
+    "moved",
+    "reweight",
+    "weigh_ratios",
+    "worst_of_each",
+]
