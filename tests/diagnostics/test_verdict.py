@@ -11,7 +11,7 @@ from jax.scipy.stats import norm, t
 
 import problems
 import quenched as qd
-from quenched import departures, trust
+from quenched import trust
 from quenched.diagnostics import Diagnosis
 from quenched.diagnostics.verdict import FINDINGS, findings
 from quenched.families import Full
@@ -190,8 +190,8 @@ def test_sds_that_other_draws_would_move_are_not_to_be_used_as_they_are():
 
 def test_an_sd_that_is_trusted_and_yet_depends_on_the_draws_is_said_to():
     fit = qd.fit(skewed_scale, {"tau": 1.0}, transforms={"tau": qd.positive}, family="warped", progress=False)
-    unsure = departures.Drift(0.01, 0.001, "log tau", 0.14, 0.035, "log tau")
-    facts = trust.Facts(fit, fit.weights, [], departures.Moved(0.0, 0.0), unsure)
+    unsure = trust.Drift(0.01, 0.001, "log tau", 0.14, 0.035, "log tau")
+    facts = trust.Facts(fit, fit.weights, [], trust.Moved(0.0, 0.0), unsure)
     assert trust.answer(facts).trust is trust.Trust.BOTH
     assert str(trust.answer(facts)).endswith("; the sd of log tau is known to about 14%.")
     assert "known to" not in str(trust.answer(facts._replace(drift=unsure._replace(sd=0.09))))

@@ -90,7 +90,7 @@ def dot(design: Any) -> Dot:
     try:
         in_file = isinstance(design, np.memmap) and design.dtype.kind == "f"
         array = np.asarray(array, dtype=None if in_file else np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"design: {type(design).__name__} is no matrix of real numbers: {error}.") from error
     if array.ndim != 2:
         raise ValueError(f"design: has shape {array.shape}; a matrix (rows, columns) is needed.")
