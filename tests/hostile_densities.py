@@ -63,7 +63,7 @@ DENSITIES: dict[str, Density] = {
         ("contradict",),
         otherwise={"warped": ("doubt", ())},
     ),
-    "kink": Density(lambda w: -jnp.sum(jnp.abs(w)), "doubt", ("k-hat",)),
+    "kink": Density(lambda w: -jnp.sum(jnp.abs(w)), "doubt", ("importance weights",)),
     "rough": Density(lambda w: _normal(w) + jnp.sum(jnp.sin(1e3 * w)), "doubt"),
     # Not finite.
     "support ends": Density(
@@ -90,7 +90,7 @@ DENSITIES: dict[str, Density] = {
     # Far from Gaussian.
     "Cauchy": Density(lambda w: -jnp.sum(jnp.log1p(w**2)), "doubt", ("k-hat",)),
     "tails of two degrees": Density(lambda w: -1.5 * jnp.sum(jnp.log1p(w**2 / 2.0)), "doubt", ("k-hat",)),
-    "barely proper": Density(lambda w: -0.55 * jnp.sum(jnp.log1p(w**2)), "doubt", ("k-hat",)),
+    "barely proper": Density(lambda w: -0.55 * jnp.sum(jnp.log1p(w**2)), "doubt", ("importance weights",)),
     "funnel": Density(
         lambda w: -0.5 * w[0] ** 2 / 9.0 - 0.5 * w[1] ** 2 * jnp.exp(-w[0]) - 0.5 * w[0], "doubt", ("k-hat",)
     ),

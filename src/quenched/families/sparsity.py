@@ -145,7 +145,8 @@ class Pattern:
         r, own = len(self.root), self.root
         # BLAS reads one triangle: the lower one, which is the upper one to those who count by columns.
         columns = values[self.root_at : self.root_at + r * r].reshape(r, r).T
-        inside = scipy.linalg.blas.dsymm(1.0, columns, vector[own], lower=0) if r else vector[own]
+        (multiply,) = scipy.linalg.get_blas_funcs(("symm",), (columns,))
+        inside = multiply(1.0, columns, vector[own], lower=0) if r else vector[own]
         if r == self.dim:
             found = np.empty_like(inside)
             found[own] = inside

@@ -22,7 +22,7 @@ from quenched.numbers import yes_or_no
 from quenched.results import Fit, History, Status, own_hyper
 from quenched.targets import Model, Target, read_model
 from quenched.transforms import Space, describe_space
-from quenched.trust import Trust, gains
+from quenched.trust import BULK, Trust, gains
 
 _MOST_WARPED = 300  # parameters of a sum of terms up to which a warped posterior that is tried is dense
 _MOST_BENT = 12  # parameters whose axes are bent unasked: of 23, that took sixty times what the Gaussian did
@@ -191,7 +191,8 @@ def _affordable(asked: Asked, warped: Family, gaussian: Fit) -> Asked:
 
 def _invites(gaussian: Fit) -> bool:
     """Something is left to be gained, and the fit is sound enough to go on from."""
-    return gaussian.converged and gaussian.answer.trust is not Trust.BOTH and gaussian.finite
+    fits = gaussian.answer.trust is Trust.BOTH and gaussian.weights.share > BULK
+    return gaussian.converged and not fits and gaussian.finite
 
 
 def _better_of(gaussian: Fit, warped: Fit) -> Fit:

@@ -12,6 +12,7 @@ from quenched.trust.answer import (
     lost_to_rounding,
 )
 from quenched.trust.departures import (
+    BULK,
     SD_DRIFT,
     Departure,
     Drift,
@@ -31,6 +32,7 @@ from quenched.trust.weights import BAD, Weighed, Weights, gains, weigh_ratios
 
 __all__ = [
     "BAD",
+    "BULK",
     "DRAWS_MATTER",
     "NAN_FURTHER_OUT",
     "OF_FAMILY",

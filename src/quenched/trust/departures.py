@@ -21,7 +21,7 @@ _SHIFT, _RATIO = 0.1, 0.15  # of a mean in sds, and of an sd relative to itself,
 _UNSEEN = (
     0.075  # of a mean, in sds: the same where weights are so uneven that they miss a part of what they would change
 )
-_CONSTANT = 1e-12  # spread of a number that does not vary
+_CONSTANT = 1e-12  # of its mean: the spread of a number that does not vary
 
 
 class Reweighted(NamedTuple):
@@ -159,7 +159,7 @@ def clear_ones(
 def _changes(mean: Parameters, sd: Parameters, found: Reweighted) -> tuple[np.ndarray, np.ndarray]:
     """Shifts of all means in sds, and ratios of all sds; none for what does not vary, as a correlation with itself."""
     spread, own = _spread(sd), _flat(mean)
-    varies = spread > _CONSTANT * np.maximum(np.abs(own), 1.0)
+    varies = (_flat(sd) > 0.0) & (spread > _CONSTANT * np.abs(own))
     shift, ratio = (_flat(found.mean) - own) / spread, _flat(found.sd) / spread
     return np.where(varies, shift, 0.0), np.where(varies, ratio, 1.0)
 
