@@ -108,7 +108,8 @@ def _improper(y):
 def test_a_site_without_a_sampler():
     """Nothing can be drawn from an improper prior; the posterior is known all the same: Gamma(4, y)."""
     fit = qd.fit(qd.from_numpyro(_improper, np.array([2.0, 5.0])), family="warped", progress=False)
-    np.testing.assert_allclose(fit.mean["rate"], [2.0, 0.8], rtol=0.01)
+    away = (fit.mean["rate"] - [2.0, 0.8]) / [1.0, 0.4]  # in sds of the truth
+    assert np.all(np.abs(away) < 0.05)
     assert fit.predict(4)["y"].shape == (4, 2)
 
 
