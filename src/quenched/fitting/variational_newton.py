@@ -7,9 +7,7 @@ zero. The step
 
 with ρ = 1 is Newton's, with ρ small it is natural-gradient ascent, which raises the bound whatever the target: so ρ is halved
 until the bound rises and the precision is positive definite. Where the steps become alike, as they do along precisions of
-effects that are learned, they are extrapolated (Anderson 1965), and what is extrapolated is taken only if it is better. That is
-done in the natural parameters (Λm, Λ), in which the steps above are straight lines, and the mix of steps that is made small is
-measured in nats: gᵀΣg + ½ tr(ΣΔΣΔ) with Δ = Λ* − Λ, the trace felt by a few random vectors.
+effects that are learned, they are extrapolated (Anderson 1965), and what is extrapolated is taken only if it is better.
 
 Hyperparameters h take Newton steps on the bound at its top over (m, Λ), of which a change of h moves the mean by Λ⁻¹ ∂g/∂h and
 the precision by ∂Λ*/∂h: its second derivatives are
@@ -37,15 +35,11 @@ from quenched.targets import Hyper
 
 _SMALLEST = 2.0**-14  # share of a step
 _MEMORY = 8  # steps that are extrapolated
-_FELT, _MANY = (
-    2,
-    2**17,
-)  # vectors by which precisions are felt, to extrapolate them; entries of a precision that are many
-_SLOW = 30.0  # times as much that hyperparameters count there: they are slow, and all else follows them
+_FURTHEST = 3.0  # that extrapolation goes beyond a step, in units of posterior sds and precisions
 _LARGEST = 1.0  # change of a hyperparameter in one step
 _MOST_SKEWED = 0.2  # change of a rate in one step
 _FAR = 0.1  # change of a hyperparameter after which derivatives in it are taken again
-_PROBES, _EXACT = 16, 64
+_PROBES, _EXACT = 16, 512
 _MAX_ROUNDS = 300
 _LONG = 50  # rounds after which an ascent whose steps overshoot may leave more
 _FLIGHT = 1e5  # times wider than it began: a posterior that runs away
@@ -88,26 +82,6 @@ class NewtonPoint(NamedTuple):
     free: np.ndarray
     skew: np.ndarray = np.zeros(0)
     factor: Factor | None = None  # of the precision, where it is known
-
-
-class Natural(NamedTuple):
-    """A posterior by its natural parameters, or a difference of two."""
-
-    linear: np.ndarray  # Λm
-    values: np.ndarray
-    free: np.ndarray
-    skew: np.ndarray
-
-
-class Step(NamedTuple):
-    """Where a step began, and the whole of it; or how both have changed."""
-
-    here: Natural
-    step: Natural
-
-    def since(self, other: "Step") -> "Step":
-        """The change since another."""
-        return Step(*(Natural(*map(np.subtract, one, two)) for one, two in zip(self, other, strict=True)))
 
 
 def point_of(posterior: SparseGaussian | StretchedGaussian, hyper: Hyper) -> NewtonPoint:
@@ -162,16 +136,12 @@ class NewtonAscent:
     def __init__(self, bound: ProjectedBound, at: Stand):
         self.bound, self.at = bound, at
         self.rho = 1.0
-        self.last: Step | None = None
-        self.past: deque[Step] = deque(maxlen=_MEMORY - 1)  # changes from one to the next
-        self.felt: deque[np.ndarray] = deque(maxlen=_MEMORY - 1)  # by a mean and some random vectors
-        self.probes, self.measure, self.turns = np.zeros((0, 0)), at.factor, 0
-        self.bends = np.zeros((0, 0))  # curvature in the hyperparameters
+        self.last: tuple[np.ndarray, np.ndarray] | None = None  # where the last step began, and the whole of it
+        self.past: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_MEMORY - 1)  # changes of both
         self.products = np.zeros((0, 0))  # of the changes of steps with each other
         self.free_changes: FreeChanges | None = None
         self.free_known_at = np.zeros(0)
         self.random = generator(0, Purpose.PROBES)
-        self.traced = self._probes()
         self.n_bounds, self.bent = 0, np.zeros(0)
         self.patience = self.refused = 0  # rounds to wait before extrapolating again, after so many refusals in a row
 
@@ -226,12 +196,8 @@ class NewtonAscent:
         _, step = self._free_step()
         step, changes = step * min(1.0, _LARGEST / max(np.abs(step).max(), 1e-300)), self.free_changes
         assert changes is not None
-        if np.max(np.abs(step)) > _FAR:  # too far for derivatives: half a prior precision is not one taken off twice
-            moved = self.bound.moved(at.mean, at.factor.inverse, at.free, step, at.skew)
-        else:
-            moved = FreeChanges(step @ changes.gradient, step @ changes.precision, changes.free)
-        gradient = at.expected.gradient + moved.gradient
-        return Expected(at.expected.value, gradient, at.expected.precision + moved.precision, step, along)
+        gradient = at.expected.gradient + step @ changes.gradient
+        return Expected(at.expected.value, gradient, at.expected.precision + step @ changes.precision, step, along)
 
     def free_left(self) -> float:
         """Nats to be gained by the hyperparameters."""
@@ -248,7 +214,7 @@ class NewtonAscent:
             self.free_known_at = at.free
         changes, pattern, factored = self.free_changes, self.bound.pattern, at.factor
         moved = factored.solve(changes.gradient.T)
-        probes = factored.spread(self.traced)
+        probes = factored.spread(self._probes())
         seen = [pattern.multiply(values, probes) for values in (*changes.precision, at.expected.precision - at.values)]
         solved = [factored.solve(one) for one in seen[:-1]]
         traces = 0.5 * np.array([[np.sum(one * other) for other in seen] for one in solved]) / probes.shape[1]
@@ -256,7 +222,6 @@ class NewtonAscent:
         curvature = -(changes.free + changes.gradient @ moved + traces[:, :-1])
         sizes, directions = np.linalg.eigh(0.5 * (curvature + curvature.T))
         sizes = np.maximum(np.abs(sizes), 1e-8 * max(np.abs(sizes).max(), 1.0))
-        self.bends = _SLOW * (directions * sizes) @ directions.T
         return slope, directions @ ((directions.T @ slope) / sizes)
 
     def _probes(self) -> np.ndarray:
@@ -269,54 +234,46 @@ class NewtonAscent:
     # Extrapolation.
 
     def _remember(self, moves: Expected) -> None:
-        """Where it stands and the whole step from there, in the natural parameters (Λm, Λ), in which steps are straight lines."""
-        at, pattern = self.at, self.bound.pattern
-        change, mean = moves.precision - at.values, at.mean[:, None]
-        linear = moves.gradient + pattern.multiply(change, mean)[:, 0]
-        here = Natural(pattern.multiply(at.values, mean)[:, 0], at.values, at.free, at.skew)
-        step = Step(here, Natural(linear, change, moves.free, moves.skew))
+        """Where it stands, and the whole step from there; for the mean by the precision that is factored already."""
+        at, entries = self.at, self.bound.pattern.entry_places
+        here = np.concatenate([at.mean, at.values[entries], at.free, at.skew])
+        change = (moves.precision - at.values)[entries]
+        step = np.concatenate([at.factor.solve(moves.gradient), change, moves.free, moves.skew])
         if self.last is not None:
-            self.past.append(step.since(self.last))
-        self.last, self.turns = step, self.turns + 1
-        if pattern.n_entries > _MANY and self.turns & (self.turns - 1):
-            self.felt.append(self._feel(self.past[-1]))
-            new, kept = self._along(self.past[-1], self.felt[-1]), self.products[-(_MEMORY - 2) :, -(_MEMORY - 2) :]
+            self.past.append((here - self.last[0], step - self.last[1]))
+            new, kept = self._along(self.past[-1][1]), self.products[-(_MEMORY - 2) :, -(_MEMORY - 2) :]
             self.products = np.block([[kept, new[:-1, None]], [new[None, :]]])
-            return
-        # By vectors of the posterior as it now is: in every round, or in fewer and fewer where that would take long.
-        z, self.measure = self.random.choice([-1.0, 1.0], (pattern.dim, _FELT)), at.factor
-        self.probes = np.column_stack([at.mean, at.factor.spread(z) / np.sqrt(2.0 * _FELT)])
-        self.felt = deque(map(self._feel, self.past), maxlen=_MEMORY - 1)
-        products = [self._along(*pair) for pair in zip(self.past, self.felt, strict=True)]
-        self.products = np.array(products).reshape(len(products), len(products))
+        self.last = (here, step)
 
-    def _feel(self, change: Step) -> np.ndarray:
-        """What a step changes of the gradient, and of the precision times random vectors."""
-        felt = self.bound.pattern.multiply(change.step.values, self.probes)
-        felt[:, 0] = change.step.linear - felt[:, 0]
-        return felt
+    def _along(self, step: np.ndarray) -> np.ndarray:
+        """Products of a step with the changes of steps, in units."""
+        scaled = step / self._units() ** 2
+        return np.array([change @ scaled for _, change in self.past])
 
-    def _along(self, step: Step, felt: np.ndarray) -> np.ndarray:
-        """Products of a step with the changes of steps, in nats: gᵀΣg' + ½ tr(ΣΔΣΔ'), the trace felt by the random vectors."""
-        solved = self.measure.solve(felt)
-        free, skew = self.bends @ step.step.free, self.bent * step.step.skew
-        pairs = zip(self.past, self.felt, strict=True)
-        return np.array([np.sum(other * solved) + one.step.free @ free + one.step.skew @ skew for one, other in pairs])
+    def _units(self) -> np.ndarray:
+        """Posterior sds for the mean, the diagonal for the precision: what a step is measured in."""
+        at, pattern = self.at, self.bound.pattern
+        sds = np.sqrt(at.factor.inverse[pattern.diagonal])
+        roots = np.sqrt(at.values[pattern.diagonal])
+        i, j = pattern.entries
+        return np.concatenate([sds, roots[i] * roots[j], np.ones(len(at.free)), self.bent**-0.5])
 
     def _extrapolated(self) -> NewtonPoint | None:
         """Where the step would vanish, were it linear between the last ones, and from there the share of it that was taken."""
         assert self.last is not None
-        along = self._along(self.last, self._feel(self.last))
-        weights = np.linalg.lstsq(self.products, along, rcond=1e-10)[0]
-        mixed = []
-        for place, (here, step) in enumerate(zip(self.last.here, self.last.step, strict=True)):
-            found = here + self.rho * step
-            for weight, past in zip(weights, self.past, strict=True):
-                found -= weight * (past.here[place] + self.rho * past.step[place])
-            mixed.append(found)
-        linear, values, free, skew = mixed
-        found = factor(self.bound.pattern, values) if np.isfinite(linear).all() else None
-        return None if found is None else NewtonPoint(found.solve(linear), values, free, skew, found)
+        units, pattern, (here, step) = self._units(), self.bound.pattern, self.last
+        weights = np.linalg.lstsq(self.products, self._along(step), rcond=1e-10)[0]
+        beyond = np.zeros_like(here)
+        for weight, (moved, change) in zip(weights, self.past, strict=True):
+            beyond -= weight * (moved + self.rho * change)
+        furthest = max(float(np.max(np.abs(beyond / units))), 1e-300)
+        found = here + self.rho * step + beyond * min(1.0, _FURTHEST / furthest)
+        if not np.isfinite(found).all():
+            return None
+        values, n = np.zeros(pattern.size), pattern.dim + len(pattern.entry_places)
+        values[pattern.entry_places] = found[pattern.dim : n]
+        free, skew = np.split(found[n:], [len(self.at.free)])
+        return NewtonPoint(found[: pattern.dim], values, free, skew)
 
 
 def variational_newton(

@@ -174,39 +174,25 @@ class ProjectedBound:
         self, mean: np.ndarray, covariance: np.ndarray, free: np.ndarray, skew: np.ndarray = _STRAIGHT
     ) -> "FreeChanges":
         """How the slopes of the expected sum change with each hyperparameter, at a posterior that is held."""
-        halves = _NEARBY * np.eye(len(free))
-        found = [
-            self._between(mean, covariance, (free - half, free + half), skew, 1.0 / (2.0 * _NEARBY)) for half in halves
-        ]
-        return FreeChanges(*(np.stack(part) for part in zip(*found, strict=True)))
-
-    def moved(
-        self,
-        mean: np.ndarray,
-        covariance: np.ndarray,
-        free: np.ndarray,
-        step: np.ndarray,
-        skew: np.ndarray = _STRAIGHT,
-    ) -> "FreeChanges":
-        """What a step of the hyperparameters changes of the slopes, at a posterior that is held."""
-        return self._between(mean, covariance, (free, free + step), skew)
-
-    def _between(
-        self, mean, covariance, ends: tuple[np.ndarray, np.ndarray], skew, scale: float = 1.0
-    ) -> "FreeChanges":
-        """By how much the slopes differ between two values of the hyperparameters, times a scale."""
         powers = np.asarray(_powers(skew)[0]) if len(skew) else skew
-        found = FreeChanges(np.zeros(len(mean)), np.zeros(self.pattern.size), np.zeros(len(ends[0])))
-        for sight, term in zip(self.structure.sights, self.terms, strict=True):
-            if not term.asks_hyper:
-                continue
-            seen = sight.means(mean), sight.covariances(covariance)
-            behind, ahead = (term.slopes(*seen, free, _seen_powers(sight, term, powers)) for free in ends)
-            found.gradient[:] += scale * sight.gradient(ahead.means - behind.means, len(mean))
-            sight.add_curvature(found.precision, scale * (ahead.curvature - behind.curvature))
-            found.free[:] += scale * (ahead.free - behind.free)
-        self.n_evaluations += 2 * self.draws.n
-        return found
+        asking = [
+            (sight, term, sight.means(mean), sight.covariances(covariance), _seen_powers(sight, term, powers))
+            for sight, term in zip(self.structure.sights, self.terms, strict=True)
+            if term.asks_hyper
+        ]
+        found = []
+        for unit in np.eye(len(free)):
+            change = FreeChanges(np.zeros(len(mean)), np.zeros(self.pattern.size), np.zeros(len(free)))
+            for sight, term, means, covariances, own in asking:
+                ahead, behind = (
+                    term.slopes(means, covariances, free + sign * _NEARBY * unit, own) for sign in (1.0, -1.0)
+                )
+                change.gradient[:] += sight.gradient(ahead.means - behind.means, len(mean)) / (2.0 * _NEARBY)
+                sight.add_curvature(change.precision, (ahead.curvature - behind.curvature) / (2.0 * _NEARBY))
+                change.free[:] += (ahead.free - behind.free) / (2.0 * _NEARBY)
+            found.append(change)
+        self.n_evaluations += 2 * len(free) * self.draws.n
+        return FreeChanges(*(np.stack(part) for part in zip(*found, strict=True)))
 
     def bound(self, expected: Expected, factor: Factor) -> float:
         """From the expected sum to the bound."""
