@@ -13,6 +13,7 @@ import pytest
 import posteriordb
 import quenched as qd
 from quenched.posterior import to_natural
+from quenched.trust import Trust
 
 pytestmark = pytest.mark.skipif(
     "QUENCHED_DATA" not in os.environ, reason="QUENCHED_DATA, the folder that holds posteriordb, is not set"
@@ -119,6 +120,7 @@ def test_a_warp_pays_where_the_posterior_is_skewed(name):
     auto = qd.fit(posterior.log_density, posterior.start, family="auto", **options)
     assert auto.settings["family"] == "warped"
     assert auto.n_evaluations <= 2 * full.n_evaluations
+    assert auto.answer.trust is Trust.BOTH
 
 
 def test_what_a_warp_would_gain_is_not_bought_for_more_than_the_gaussian_took():
