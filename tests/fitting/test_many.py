@@ -14,9 +14,6 @@ from tracing import Traces
 SCHOOLS = problems.PROBLEMS["eight_schools"]
 
 
-TOP = qd.Joint(gradient_tolerance=1e-7)  # where rounding does not lead them to different ends
-
-
 def alone(name: str, data, index: int, **options) -> qd.Fit:
     return problems.PROBLEMS[name].fit(data=jax.tree.map(lambda leaf: leaf[index], data), throw=False, **options)
 
@@ -31,10 +28,10 @@ def together(name: str, data, **options) -> qd.Fits:
 def test_each_is_what_fit_finds_alone(name):
     """Also for those that need a short fit first (eight schools) and those whose draws grow (funnel)."""
     data = several(name, 3)
-    fits = together(name, data, method=TOP)
+    fits = together(name, data)
     assert len(fits) == 3
     for index, fit in enumerate(fits):
-        assert_same(fit, alone(name, data, index, method=TOP))
+        assert_same(fit, alone(name, data, index))
 
 
 @pytest.mark.parametrize("family", ["diagonal", halves(5)], ids=["diagonal", "blocks"])
@@ -284,10 +281,21 @@ def test_one_trace_serves_all_problems_and_the_next_call():
 
 
 def test_one_of_many_is_diagnosed_as_if_it_were_alone():
-    data = several("poisson", 3)
-    chosen = together("poisson", data, method=TOP)[[2, 0]]
-    other = alone("poisson", data, 2, method=TOP).diagnose(progress=False)
+    data, top = several("poisson", 3), qd.Joint(gradient_tolerance=1e-7)
+    chosen = together("poisson", data, method=top)[[2, 0]]
+    other = alone("poisson", data, 2, method=top).diagnose(progress=False)
     diagnosis = chosen[0].diagnose(progress=False)
     assert diagnosis.optimisation_error < 1e-8
     assert diagnosis.khat == pytest.approx(other.khat, abs=1e-6)
     np.testing.assert_allclose(diagnosis.mean_error, other.mean_error, rtol=1e-4)
+
+
+def test_problems_that_are_taken_in_parts_are_what_they_are_together():
+    """A hundred thousand bytes hold a few of them at a time."""
+    data = counts(300)
+    whole, parts = (
+        qd.fit_many(skewed, np.zeros(2), data, memory=memory, progress=False) for memory in (None, 100_000)
+    )
+    for one, other in zip(whole[:40:13], parts[:40:13], strict=True):
+        assert_same(one, other)
+    np.testing.assert_allclose(parts.bound, whole.bound, atol=SAME)

@@ -44,11 +44,14 @@ def pack(matrix: Array) -> Array:
 def solve_lower(lower: Array, right: Array, *, transposed: bool = False) -> Array:
     """x with lower x = right, or lowerᵀ x = right; `right` is a vector or a matrix.
 
-    On the host a small system is left to NumPy, which is there: importing SciPy takes longer than many fits do.
+    On the host a small system is left to NumPy, which is there: importing SciPy takes longer than many fits do. A matrix
+    whose diagonal has underflown has no answer: NaN, as in a compiled program.
     """
     if namespace(lower) is not np or namespace(right) is not np:
         columns = right[:, None] if right.ndim == 1 else right
         return triangular_solve(lower, columns, left_side=True, lower=True, transpose_a=transposed).reshape(right.shape)
+    if not np.diagonal(lower).all():
+        return np.full_like(right, np.nan)
     if len(lower) <= _SMALL:
         return np.linalg.solve(lower.T if transposed else lower, right)
     from scipy.linalg import solve_triangular

@@ -10,11 +10,11 @@ from quenched.draws import Draws
 from quenched.execute import Here
 from quenched.families import Member
 from quenched.fitting.ahead import compiled_ahead
-from quenched.fitting.ascent import Ascent, Climb, Limits, ascend
+from quenched.fitting.ascent import Ascent, Learned, Limits, ascend
 from quenched.fitting.drive import Driver, Entries, Judged, Record, Summit
 from quenched.fitting.method import Base, Method
 from quenched.fitting.newton import Expander, Expansion, Mode, Search
-from quenched.fitting.rows import rows, stacked
+from quenched.fitting.rows import equal_rows, repeated, rows, stacked
 from quenched.objective import Coordinates, Objective, log_ratios
 from quenched.results import Code
 from quenched.targets import Hyper
@@ -110,14 +110,12 @@ class Alone(Driver):
                 break
         return _summit(ascents, len(entries.index))
 
-    def _learned(self, problem: int, posterior: Member) -> Climb | None:
-        """The last ascent, if it has ended at this posterior: on more draws a Gaussian curves as it did on fewer."""
+    def _learned(self, problem: int, posterior: Member) -> Learned | None:
+        """By the last ascent, if it has ended at this posterior."""
         if self._climbed is None or self._climbed[0] != problem or not posterior.affine:
             return None
-        ends = jax.tree.flatten(self._climbed[1].posterior)
-        here = jax.tree.flatten(posterior)
-        same = ends[1] == here[1] and all(np.array_equal(*pair) for pair in zip(ends[0], here[0], strict=True))
-        return self._climbed[1].last if same else None
+        ended = self._climbed[1]
+        return ended.learned if equal_rows(*repeated((ended.posterior, posterior), 1)).all() else None
 
     def log_ratios(self, entries, z):
         return np.stack(

@@ -44,6 +44,13 @@ class Limits(NamedTuple):
     has_rival: Array | bool = False  # ends when it cannot win against `climb.rival`
 
 
+class Learned(NamedTuple):
+    """What an ascent leaves to the next, on other draws: on more of them a Gaussian curves as it did on fewer."""
+
+    coordinates: Coordinates
+    state: Any  # of the minimiser
+
+
 class Climb(NamedTuple):
     """An ascent under way."""
 
@@ -68,6 +75,10 @@ class Climb(NamedTuple):
     @property
     def bound(self) -> Array:
         return -self.state.value
+
+    @property
+    def learned(self) -> Learned:
+        return Learned(self.coordinates, self.state)
 
     @property
     def steepness(self) -> Array:
@@ -133,9 +144,9 @@ class Climber:
         promise = self.minimiser.promise(state)
         return ahead._replace(code=xp.where(ahead.due, Code.RUNNING, _judged(ahead, promise, limits, noise)))
 
-    def again(self, climb: Climb, hyper: Hyper) -> Climb:
+    def again(self, learned: Learned, hyper: Hyper, moves: Array | None = None) -> Climb:
         """On other draws, from where an ascent has ended: in its coordinates, with the curvature that it has seen."""
-        return self.begin(climb.coordinates, hyper)._replace(state=self.minimiser.again(climb.state))
+        return self.begin(learned.coordinates, hyper, moves)._replace(state=self.minimiser.again(learned.state))
 
     def renewed(self, climb: Climb, moves: Array | None) -> Climb:
         """At the origin of new coordinates, where it has been already: the next turn takes it nowhere."""
@@ -216,7 +227,7 @@ class Ascent(NamedTuple):
     rise: float = np.nan  # nats since it began
     note: str = ""  # what a person should know besides the status
     stuck: bool = False  # interrupted in a program that did not return
-    last: Climb | None = None  # as it ended, if others may go on from there
+    learned: Learned | None = None
 
 
 def ascend(
@@ -229,23 +240,21 @@ def ascend(
     watch: Watch = lambda bound, n_draws: None,
     rival: float = -np.inf,
     known: Totals | None = None,
-    learned: Climb | None = None,
+    learned: Learned | None = None,
 ) -> Ascent:
     """Drive the machine on the host, from the origin of some coordinates.
 
-    `known` are totals at the origin, if they have been taken already; `learned` is an ascent on other draws that ended
+    `known` are totals at the origin, if they have been taken already; `learned` is left by an ascent on other draws that ended
     there. A keyboard interrupt ends it like a limit, once the bound is known anywhere.
     """
-    climber, noise, count, broken, stuck = Climber(minimiser), objective.problem.noise, 0, np.zeros(0, int), False
+    climber, noise, broken, stuck = Climber(minimiser), objective.problem.noise, np.zeros(0, int), False
     origin = origin._replace(free=np.asarray(origin.free))
     climb = climber.begin(origin, hyper, limits.moves, rival) if learned is None else climber.again(learned, hyper)
     standing = known
-    climb = climb._replace(count=climb.count - (known is not None))  # a turn that costs nothing
     while climb.running:
         trial = climb.whole(climb.state.trial, limits.moves)
         try:
             slope, totals = objective.slope(climb.coordinates, trial, climb.hyper, profile=True, known=known)
-            count += known is None
             slope = Slope(np.asarray(slope.bound), np.asarray(slope.gradient), slope.hyper)
         except KeyboardInterrupt as stop:
             if not climb.state.started:
@@ -262,16 +271,16 @@ def ascend(
         asked = watch(float(climb.bound), objective.n) if climb.running else None
         if asked is not None:
             climb = climb._replace(code=Code[asked.name])
-    return _ended(objective, climb, limits.moves, count, broken)._replace(stuck=stuck)
+    return _ended(objective, climb, limits.moves, broken)._replace(stuck=stuck)
 
 
-def _ended(objective: Objective, climb: Climb, moves: Array | None, count: int, broken: np.ndarray) -> Ascent:
+def _ended(objective: Objective, climb: Climb, moves: Array | None, broken: np.ndarray) -> Ascent:
     posterior, free = climb.coordinates.read(climb.whole(climb.state.position, moves))
     code = Code(int(climb.code))
     note = gradient_note(objective, broken) if code is Code.NO_ASCENT else ""
     hyper = climb.hyper._replace(free=free)
-    rise = float(climb.bound - climb.first)
-    return Ascent(posterior, hyper, float(climb.bound), code, float(climb.steepness), count, rise, note, last=climb)
+    bound, rise, count = float(climb.bound), float(climb.bound - climb.first), int(climb.count)
+    return Ascent(posterior, hyper, bound, code, float(climb.steepness), count, rise, note, learned=climb.learned)
 
 
 def gradient_note(objective: Objective, broken: np.ndarray) -> str:

@@ -1,6 +1,6 @@
 """The driver that takes many entries together, in lanes of one compiled program (`machines`)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -12,12 +12,13 @@ import numpy as np
 from quenched.arrays import Array, choose
 from quenched.draws import CHECK_BATCH, Draws
 from quenched.execute import Traceable, obey_interrupts
-from quenched.fitting.ascent import Climb, Climber, Limits
+from quenched.families import Member
+from quenched.fitting.ascent import Climb, Climber, Learned, Limits
 from quenched.fitting.drive import Driver, Entries, Judged, Summit
 from quenched.fitting.machines import EACH, Done, Machines, data_of, drive, lane_program
 from quenched.fitting.method import Joint
 from quenched.fitting.newton import Expansion, Mode, Newton, NewtonMachine, Search
-from quenched.fitting.rows import Widths, put, rows
+from quenched.fitting.rows import Widths, equal_rows, put, rows
 from quenched.objective import Chunks, Coordinates, Rows, cut_up, ratios_in_chunks, slope_in_chunks
 from quenched.results import Code
 from quenched.targets import Form, Hyper
@@ -28,6 +29,7 @@ _CACHED = 2**25  # bytes of intermediates beyond which more points at a time are
 _VECTORS = 50  # as long as the posterior has numbers
 _HEAVY = 2**20  # bytes at a time that make a problem a heavy one
 _NARROW, _WIDEST = 32, 128  # lanes
+_FILLS = 4  # times that the lanes are filled, before fewer and fewer are left
 _MEMORY = 2**28  # bytes for evaluating the target, unless told otherwise
 
 
@@ -38,10 +40,16 @@ class Ascents:
     evaluate: Callable
     form: Form
     climber: Climber
+    teaches: bool  # others may go on from where they end
 
     def begin(self, inputs, context):
-        coordinates, hyper, rival = inputs
-        return self.climber.begin(coordinates, hyper, context[0].moves, rival)
+        coordinates, hyper, rival, (learned, knows) = inputs
+        moves = context[0].moves
+        first = self.climber.begin(coordinates, hyper, moves, rival)
+        if learned is None:
+            return first
+        again = self.climber.again(learned, hyper, moves)
+        return jax.tree.map(partial(jnp.where, knows), again, first)
 
     def amend(self, state: Climb, context):
         return self.climber.renewed(state, context[0].moves)
@@ -55,8 +63,9 @@ class Ascents:
     def report(self, state: Climb, context):
         posterior, free = state.coordinates.read(state.state.position)
         hyper = state.hyper._replace(free=free)
-        rise = state.bound - state.first
-        return posterior, hyper, state.bound, state.code, rise, state.count, state.count + state.renewals
+        rise, turns = state.bound - state.first, state.count + state.renewals
+        learned = state.learned if self.teaches else None
+        return posterior, hyper, state.bound, state.code, rise, state.count, turns, learned
 
 
 @dataclass(frozen=True)
@@ -94,11 +103,26 @@ class Lanes(Driver):
     @cached_property
     def widths(self) -> Widths:
         """Entries at a time: as many as memory allows; and where each is quick, not so few that compiling costs more."""
-        problem = self.batch.problem
-        numbers = problem.dim * (self.coupled + 3) // 2
-        each = _POINTS_AT_A_TIME[0] * problem.work.bytes_of_a_point + 8 * _VECTORS * numbers
-        most = min(_WIDEST, max(1, int((problem.execution.memory or _MEMORY) // each)))
+        each = _POINTS_AT_A_TIME[0] * self.batch.problem.work.bytes_of_a_point + self._vectors
+        most = min(_WIDEST, max(1, int(self._memory // each)))
         return Widths(1 if each > _HEAVY else min(_NARROW, self.batch.n), most)
+
+    @property
+    def _memory(self) -> int:
+        return self.batch.problem.execution.memory or _MEMORY
+
+    @property
+    def _vectors(self) -> int:
+        """Bytes of an ascent, and of what it leaves to the next."""
+        return 8 * _VECTORS * (self.batch.problem.dim * (self.coupled + 3) // 2)
+
+    def parts(self, index: np.ndarray) -> Iterator[np.ndarray]:
+        """As many problems as can be remembered at a time, and enough to fill the lanes."""
+        size = max(_FILLS * self.widths.most, int(self._memory // self._vectors))
+        for part in np.array_split(index, max(1, -(-len(index) // size))):
+            if not self.stopped:
+                self._climbed.clear()
+                yield part
 
     @cached_property
     def points_at_a_time(self) -> int:
@@ -109,6 +133,7 @@ class Lanes(Driver):
     def __init__(self, batch, watch, costs, *, coupled: int, first: int):
         super().__init__(batch, watch, costs)
         self.coupled, self.first = coupled, first
+        self._climbed: dict[int, tuple[tuple[Member, Learned], int]] = {}  # by problem: the last ascents, and its row
 
     def expand(self, index, points, hyper):
         look = lambda points, hyper, data: _expand(self.programs.second_order, points, data, hyper)
@@ -136,25 +161,48 @@ class Lanes(Driver):
         return Judged(*found)
 
     def short_fits(self, entries: Entries, draws: Draws, limits: Limits, rivals: np.ndarray) -> Summit:
-        return self._ascents(entries, draws, limits, Climber(), rivals, "short fits", n_bounds=0)
+        return self._ascents(entries, draws, limits, Climber(), rivals, "short fits", climbs=False)[0]
 
     def climb(self, entries, draws, method, slack, record) -> Summit:
         assert isinstance(method, Joint)  # as `in_lanes` says
         limits = method.limits(entries.posterior, slack)
         rivals = np.full(len(entries.index), -np.inf)
-        return self._ascents(entries, draws, limits, Climber(method.minimiser), rivals, f"{draws.n} draws", n_bounds=1)
+        climber, doing = Climber(method.minimiser), f"{draws.n} draws"
+        summit, learned = self._ascents(entries, draws, limits, climber, rivals, doing, climbs=True)
+        if learned is not None:
+            source = (summit.posterior, learned)
+            self._climbed.update({problem: (source, row) for row, problem in enumerate(entries.index.tolist())})
+        return summit
 
-    def _ascents(self, entries, draws, limits, climber, rivals, doing, n_bounds) -> Summit:
+    def _learned(self, entries: Entries, coordinates: Coordinates) -> tuple[Learned | None, np.ndarray]:
+        """By the last ascents of these problems, in rows; and which of those have ended at these posteriors."""
+        learned, knows = None, np.zeros(len(entries.index), bool)
+        kept = [self._climbed.get(problem, (None, 0)) for problem in entries.index.tolist()]
+        for source in {id(source): source for source, _ in kept if source is not None}.values():
+            here = np.array([place for place, (own, _) in enumerate(kept) if own is source])
+            ended, taught = rows(source, [kept[place][1] for place in here])
+            if jax.tree.structure(taught.coordinates) != jax.tree.structure(coordinates):
+                continue
+            same = equal_rows(ended, rows(entries.posterior, here))
+            learned = learned or jax.tree.map(lambda leaf: np.zeros((len(knows), *leaf.shape[1:]), leaf.dtype), taught)
+            put(learned, here[same], rows(taught, same))
+            knows[here[same]] = True
+        return (learned if knows.any() else None), knows
+
+    def _ascents(self, entries, draws, limits, climber, rivals, doing, *, climbs: bool) -> tuple[Summit, Learned | None]:
+        """Whoever climbs to the top has its turns counted as evaluations of the bound, and goes on from what was learned."""
         coordinates = Coordinates(entries.posterior, entries.hyper.free, entries.factor)
         if limits.moves is None:
             limits = limits._replace(moves=np.ones(rows(coordinates, 0).size, bool))
-        machines = Ascents(self.programs.evaluate, self.batch.problem.form, climber)
+        teaches = climbs and entries.posterior.affine
+        known = self._learned(entries, coordinates) if teaches else (None, np.zeros(len(entries.index), bool))
+        machines = Ascents(self.programs.evaluate, self.batch.problem.form, climber, teaches)
         context = (limits, self._chunks(draws, entries), self.batch.problem.noise)
-        done = self._drive(machines, context, entries.index, (coordinates, entries.hyper, rivals), doing)
-        posterior, hyper, bound, code, rise, count, turns = done.reports
-        self.costs.add(entries.index, draws.n * turns, n_bounds * count)
+        done = self._drive(machines, context, entries.index, (coordinates, entries.hyper, rivals, known), doing)
+        posterior, hyper, bound, code, rise, count, turns, learned = done.reports
+        self.costs.add(entries.index, draws.n * turns, climbs * count)
         code = np.where(done.begun & ~done.ended, self._stop, code)
-        return Summit(posterior, hyper, bound, code, rise, done.begun, {})
+        return Summit(posterior, hyper, bound, code, rise, done.begun, {}), learned
 
     @property
     def _stop(self) -> Code:

@@ -9,7 +9,7 @@ import numpy as np
 
 from quenched.execute import Expired
 from quenched.families import Member, Role, roles
-from quenched.fitting.ascent import FAR_FROM_FLAT, Ascent, Climb, Limits, Watch, ascend, gradient_note, raise_bound
+from quenched.fitting.ascent import FAR_FROM_FLAT, Ascent, Learned, Limits, Watch, ascend, gradient_note, raise_bound
 from quenched.frozen import Frozen
 from quenched.numbers import finite_number, positive_number
 from quenched.objective import Coordinates, Objective, Totals
@@ -34,7 +34,7 @@ class Base(NamedTuple):
     hyper: Hyper
     bound: float
     known: Totals | None = None  # on the draws of the objective
-    learned: Climb | None = None  # an ascent on other draws that ended here
+    learned: Learned | None = None  # by an ascent on other draws that ended here
 
 
 class Method(Frozen):

@@ -65,8 +65,10 @@ class Run:
         reached = lambda: self.standing.reached
         index = np.setdiff1d(np.arange(self.batch.n), list(self.standing.messages))
         try:
-            if not self.driver.explains:
-                index = self._rounds().fit(index, given, final)
+            if isinstance(self.driver, Lanes):
+                parts = self.driver.parts(index)
+                own = lambda part: None if given is None else given.some(part)
+                index = np.concatenate([index[:0], *(self._rounds().fit(part, own(part), final) for part in parts)])
                 self.driver, given = self.alone, None
             for place in index.tolist():
                 if self.driver.stopped and self.batch.n > 1:
