@@ -293,9 +293,7 @@ def test_one_of_many_is_diagnosed_as_if_it_were_alone():
 def test_problems_that_are_taken_in_parts_are_what_they_are_together():
     """A hundred thousand bytes hold a few of them at a time."""
     data = counts(300)
-    whole, parts = (
-        qd.fit_many(skewed, np.zeros(2), data, memory=memory, progress=False) for memory in (None, 100_000)
-    )
+    whole, parts = (qd.fit_many(skewed, np.zeros(2), data, memory=memory, progress=False) for memory in (None, 100_000))
     for one, other in zip(whole[:40:13], parts[:40:13], strict=True):
         assert_same(one, other)
     np.testing.assert_allclose(parts.bound, whole.bound, atol=SAME)

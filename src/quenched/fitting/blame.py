@@ -218,7 +218,9 @@ def blame_region(
 def _values_near(problem: Problem, posterior: Member, points: np.ndarray, hyper: Hyper) -> np.ndarray:
     """Numbers that are as finite as the log density is; by the program that has checked a Gaussian, if there is one."""
     if posterior.affine and not posterior.on_host:
-        return log_ratios(problem, posterior, hyper, np.asarray(ask(posterior, "standardise", points)))
+        z = np.asarray(ask(posterior, "standardise", points))
+        if np.isfinite(z).all():  # no standard deviation has underflown
+            return log_ratios(problem, posterior, hyper, z)
     return _values(problem, points, hyper)
 
 

@@ -109,7 +109,7 @@ class Lanes(Driver):
 
     @property
     def _memory(self) -> int:
-        return self.batch.problem.execution.memory or _MEMORY
+        return int(self.batch.problem.execution.memory or _MEMORY)
 
     @property
     def _vectors(self) -> int:
@@ -189,7 +189,9 @@ class Lanes(Driver):
             knows[here[same]] = True
         return (learned if knows.any() else None), knows
 
-    def _ascents(self, entries, draws, limits, climber, rivals, doing, *, climbs: bool) -> tuple[Summit, Learned | None]:
+    def _ascents(
+        self, entries, draws, limits, climber, rivals, doing, *, climbs: bool
+    ) -> tuple[Summit, Learned | None]:
         """Whoever climbs to the top has its turns counted as evaluations of the bound, and goes on from what was learned."""
         coordinates = Coordinates(entries.posterior, entries.hyper.free, entries.factor)
         if limits.moves is None:

@@ -36,7 +36,9 @@ def stacked(trees: list[Any]) -> Any:
 def equal_rows(tree: Any, other: Any) -> np.ndarray:
     """Where two trees hold the same numbers, problem by problem."""
     (leaves, structure), (others, other_structure) = jax.tree.flatten(tree), jax.tree.flatten(other)
-    if structure != other_structure or any(np.shape(leaf) != np.shape(two) for leaf, two in zip(leaves, others, strict=True)):
+    if structure != other_structure or any(
+        np.shape(leaf) != np.shape(two) for leaf, two in zip(leaves, others, strict=True)
+    ):
         return np.zeros(len(leaves[0]), bool)
     same = [(leaf == two).reshape(len(leaf), -1).all(axis=1) for leaf, two in zip(leaves, others, strict=True)]
     return np.all(same, axis=0)
