@@ -30,21 +30,16 @@ def on_draws(fit: "Fit") -> str:
     if np.isnan(fit.shortfall) or not (fit.converged or fit.status is Status.GIVEN):  # draws are not what is short
         return f"{where[0].upper()}{where[1:]}."
     cost = f"better ones would raise the bound by about {fit.shortfall:.1g} nats"
-    if fit.draws_suffice:
-        return f"The draws suffice: {cost}, where {tolerance:.2g} are tolerated{_of_drift(fit)}; {where}."
-    return (
-        f"The draws are too few: {cost}, where {tolerance:.2g} are tolerated{_of_drift(fit)}; {where}; "
-        f"use more (now {fit.n_draws})."
-    )
-
-
-def _of_drift(fit: "Fit") -> str:
-    if fit.drift is None:
-        return ""
-    return (
-        f"; others would move a mean by {max(fit.drift.mean, fit.drift.mean_error):.2g} sds and an sd by "
-        f"{max(fit.drift.sd, fit.drift.sd_error):.0%} at the most, as far as can be told"
-    )
+    moved = ""
+    if fit.drift is not None:
+        mean, sd = fit.drift.most
+        moved = f"; others would move a mean by {mean:.2g} sds and an sd by {sd:.0%} at the most, as far as can be told"
+    why = f"{cost}, where {tolerance:.2g} are tolerated{moved}; {where}"
+    if not fit.draws_suffice:
+        return f"The draws are too few: {why}; use more (now {fit.n_draws})."
+    if fit.drift is None or fit.drift.excluded:
+        return f"The draws suffice: {why}."
+    return f"The draws suffice for the bound, and perhaps for means and sds: {why}."
 
 
 def on_optima(fit: "Fit") -> str:

@@ -197,6 +197,16 @@ class Drift(NamedTuple):
         """Beyond what suffices, and beyond its own noise."""
         return self.mean - 2.0 * self.mean_error > MEAN_DRIFT or self.sd - 2.0 * self.sd_error > SD_DRIFT
 
+    @property
+    def most(self) -> tuple[float, float]:
+        """How far a mean and an sd may be moved, as far as can be told: by no less than the noise."""
+        return max(self.mean, self.mean_error), max(self.sd, self.sd_error)
+
+    @property
+    def excluded(self) -> bool:
+        """Nothing beyond what suffices is possible."""
+        return self.most[0] <= MEAN_DRIFT and self.most[1] <= SD_DRIFT
+
 
 def drift(posterior: Posterior, names: list[str], log_ratios: np.ndarray, z: np.ndarray) -> Drift:
     """A step of natural gradient on the check draws, in units of the posterior. For Gaussian posteriors."""
