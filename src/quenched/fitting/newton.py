@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from quenched.arrays import Array, choose, namespace
+from quenched.arrays import Array, choose, namespace, pick
 from quenched.families import LOG_TWO_PI, cholesky_or_nan, factor_of_inverse, natural_units, solve_lower
 from quenched.objective import Problem
 from quenched.targets import Form, Hyper, Moments
@@ -130,10 +130,10 @@ class NewtonMachine:
         """After a trial; when the step has ended, renew the precisions and see whether all has settled."""
         xp, damping = namespace(newton.damping), newton.damping
         nothing_left = ~accepted & (newton.decrement < search.tolerance)
-        lower, higher = xp.where(damping > 1e-3, damping / 8.0, 0.0), xp.maximum(4.0 * damping, 1e-3)
+        lower, higher = pick(damping > 1e-3, damping / 8.0, 0.0 * damping), xp.maximum(4.0 * damping, 1e-3)
         ahead = newton._replace(
             rising=newton.rising & False,
-            damping=xp.where(nothing_left, damping, xp.where(accepted, lower, higher)),
+            damping=pick(nothing_left, damping, pick(accepted, lower, higher)),
             definite=newton.definite | accepted,
             trials=newton.trials + 1,
             count=newton.count + ~nothing_left,
@@ -163,12 +163,11 @@ class NewtonMachine:
         spread = natural_units(precision)
         scaled = precision * spread * spread[:, None]
         factor = cholesky_or_nan(scaled + newton.damping * xp.eye(len(spread)))
+        factored = xp.isfinite(factor).all()
         curves_down = choose(
-            newton.damping > 0,
-            lambda: xp.isfinite(cholesky_or_nan(scaled)).all(),
-            lambda: xp.isfinite(factor).all(),
+            newton.damping > 0, lambda: xp.isfinite(cholesky_or_nan(scaled)).all(), lambda: factored
         )
-        definite = newton.definite & xp.isfinite(factor).all()
+        definite = newton.definite & factored
         known = ~newton.definite  # eigenvalues were taken for an earlier trial from here
         direction = choose(
             definite,
