@@ -112,7 +112,7 @@ class NewtonMachine:
     def tell(self, newton: Newton, value: Array, search: Search) -> Newton:
         """Take in the target's value at the trial: where it has risen, `take` must follow."""
         nothing_left = newton.decrement < search.tolerance
-        here = self._joint(newton.at, newton.hyper)[0]
+        here = joint_value(self.form, newton.at.point, newton.at.value, newton.hyper)
         there = joint_value(self.form, newton.trial, value, newton.hyper)
         rising = ~nothing_left & (there >= here + 1e-4 * newton.decrement - 1e-13 * abs(here))  # False for NaN
         return choose(
@@ -162,7 +162,8 @@ class NewtonMachine:
         _, gradient, precision = self._joint(newton.at, newton.hyper)
         spread = natural_units(precision)
         scaled = precision * spread * spread[:, None]
-        factor = cholesky_or_nan(scaled + newton.damping * xp.eye(len(spread)))
+        damped = choose(newton.damping > 0, lambda: scaled + newton.damping * xp.eye(len(spread)), lambda: scaled)
+        factor = cholesky_or_nan(damped)
         factored = xp.isfinite(factor).all()
         curves_down = choose(
             newton.damping > 0, lambda: xp.isfinite(cholesky_or_nan(scaled)).all(), lambda: factored

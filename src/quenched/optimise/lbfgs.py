@@ -80,9 +80,8 @@ class LBFGS(Minimiser):
 
     def step(self, state: Any, value: Array, gradient: Array) -> LBFGSState:
         xp = namespace(state.position)
-        finite = xp.isfinite(value) & xp.all(xp.isfinite(gradient))
-        slope_start = state.gradient @ state.direction
-        slope = gradient @ state.direction
+        finite = xp.isfinite(value) & xp.isfinite(gradient).all()
+        slope_start, slope = state.gradient.dot(state.direction), gradient.dot(state.direction)
         decreased = value <= state.value + _SUFFICIENT_DECREASE * state.length * slope_start
         # At the rounding level values cannot be compared, slopes can.
         level = value <= state.value + self.noise * abs(state.value)
@@ -97,14 +96,14 @@ class LBFGS(Minimiser):
     def promise(self, state: Any) -> Array:
         """As far as the step by the curvature that is known would go down, but no less than by a curvature of one."""
         xp = namespace(state.position)
-        return xp.maximum(super().promise(state), -0.5 * (state.gradient @ state.direction))
+        return xp.maximum(super().promise(state), -0.5 * state.gradient.dot(state.direction))
 
     def _move(self, state: LBFGSState, value: Array, gradient: Array) -> LBFGSState:
         """The trial is accepted: learn the curvature along the move and choose a new direction."""
         xp = namespace(state.position)
         move, change = state.trial - state.position, gradient - state.gradient
-        curvature = move @ change
-        known = state.started & (curvature > 1e-12 * xp.sqrt((move @ move) * (change @ change)))
+        curvature = move.dot(change)
+        known = state.started & (curvature > 1e-12 * xp.sqrt(move.dot(move) * change.dot(change)))
         moves, changes, weights = choose(
             known,
             lambda: (
@@ -115,15 +114,17 @@ class LBFGS(Minimiser):
             lambda: (state.moves, state.changes, state.weights),
         )
         direction = _two_loops(moves, changes, weights, gradient)
-        slope = gradient @ direction
-        direction = choose(slope < 0, lambda: direction, lambda: -gradient)
-        return self._aim(state, value, gradient, direction, moves, changes, weights)
+        slope = gradient.dot(direction)
+        direction, slope = choose(
+            slope < 0, lambda: (direction, slope), lambda: (-gradient, -gradient.dot(gradient))
+        )
+        return self._aim(state, value, gradient, direction, slope, (moves, changes, weights))
 
-    def _aim(self, state, value, gradient, direction, moves, changes, weights) -> LBFGSState:
+    def _aim(self, state, value, gradient, direction, slope, memory) -> LBFGSState:
         """Begin a line search from the accepted trial."""
-        xp = namespace(state.position)
-        slope = gradient @ direction
-        length = choose(weights[-1] == 0, lambda: self._first_length(gradient), lambda: xp.ones(()))
+        xp, (moves, changes, weights) = namespace(state.position), memory
+        zero = xp.zeros(())
+        length = choose(weights[-1] == 0, lambda: self._first_length(gradient), lambda: zero + 1.0)
         return LBFGSState(
             position=state.trial,
             value=xp.asarray(value),
@@ -134,7 +135,7 @@ class LBFGS(Minimiser):
             stalled=~xp.isfinite(value) | (slope == 0),
             direction=direction,
             length=length,
-            bracket=(xp.zeros(()), xp.full((), xp.inf)),
+            bracket=(zero, zero + xp.inf),
             low=(xp.asarray(value), slope),
             n_trials=xp.asarray(0),
             moves=moves,
@@ -169,7 +170,7 @@ class LBFGS(Minimiser):
             bracket=(pick(restart, zero, bracket[0]), pick(restart, zero + xp.inf, bracket[1])),
             low=(
                 pick(restart, state.value, low[0]),
-                pick(restart, -(state.gradient @ state.gradient), low[1]),
+                choose(restart, lambda: -state.gradient.dot(state.gradient), lambda: low[1]),
             ),
             n_trials=pick(restart, 0 * state.n_trials, state.n_trials + 1),
             moves=state.moves,
@@ -179,7 +180,7 @@ class LBFGS(Minimiser):
 
     def _first_length(self, gradient: Array) -> Array:
         xp = namespace(gradient)
-        return xp.minimum(1.0, self.first_step / xp.maximum(xp.sqrt(gradient @ gradient), _TINY))
+        return xp.minimum(1.0, self.first_step / xp.maximum(xp.sqrt(gradient.dot(gradient)), _TINY))
 
 
 def _next_length(state: LBFGSState, value, slope, decreased, finite):
@@ -209,13 +210,13 @@ def _two_loops(moves, changes, weights, gradient):
     if xp.__name__ == "numpy":
         pairs = [pair for pair in pairs if pair[2] > 0]
     for move, change, weight in reversed(pairs):
-        amounts.append(weight * (move @ direction))
+        amounts.append(weight * move.dot(direction))
         direction = direction - amounts[-1] * change
     # The newest pair sets the scale of the directions that the memory does not know.
-    newest = weights[-1] * (changes[-1] @ changes[-1])
+    newest = weights[-1] * changes[-1].dot(changes[-1])
     direction = direction * pick(newest > 0, 1.0 / pick(newest > 0, newest, 1.0), 1.0)
     for (move, change, weight), amount in zip(pairs, reversed(amounts), strict=True):
-        direction = direction + (amount - weight * (change @ direction)) * move
+        direction = direction + (amount - weight * change.dot(direction)) * move
     return direction
 
 
