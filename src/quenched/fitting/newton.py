@@ -165,9 +165,6 @@ class NewtonMachine:
         damped = choose(newton.damping > 0, lambda: scaled + newton.damping * xp.eye(len(spread)), lambda: scaled)
         factor = cholesky_or_nan(damped)
         factored = xp.isfinite(factor).all()
-        curves_down = choose(
-            newton.damping > 0, lambda: xp.isfinite(cholesky_or_nan(scaled)).all(), lambda: factored
-        )
         definite = newton.definite & factored
         known = ~newton.definite  # eigenvalues were taken for an earlier trial from here
         direction = choose(
@@ -180,7 +177,11 @@ class NewtonMachine:
             decrement=gradient @ direction,
             spread=spread,
             definite=definite,
-            concave=newton.concave & (curves_down | (newton.trials > 0)),
+            concave=choose(
+                newton.concave & (newton.trials == 0),  # where it is not known yet
+                lambda: choose(newton.damping > 0, lambda: xp.isfinite(cholesky_or_nan(scaled)).all(), lambda: factored),
+                lambda: newton.concave,
+            ),
             due=~definite & ~known,
         )
 
