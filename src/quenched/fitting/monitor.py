@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quenched.draws import CHECK_BATCH, CHECK_BLOCK, CheckDraws
+from quenched.draws import CHECK_BLOCK, CheckDraws
 from quenched.execute import Expired
 from quenched.fitting.drive import Driver, Entries
 

@@ -179,7 +179,9 @@ class NewtonMachine:
             definite=definite,
             concave=choose(
                 newton.concave & (newton.trials == 0),  # where it is not known yet
-                lambda: choose(newton.damping > 0, lambda: xp.isfinite(cholesky_or_nan(scaled)).all(), lambda: factored),
+                lambda: choose(
+                    newton.damping > 0, lambda: xp.isfinite(cholesky_or_nan(scaled)).all(), lambda: factored
+                ),
                 lambda: newton.concave,
             ),
             due=~definite & ~known,

@@ -120,7 +120,9 @@ def _cut_up(put: Callable[[np.ndarray], Array], draws: Draws, size: int, mirrore
 
 
 # Of draws that fits ask for again and again.
-_on_device = Lately(partial(_cut_up, jax.device_put), lambda chunks: chunks.z.nbytes + chunks.counts.nbytes, _BYTES_KEPT)
+_on_device = Lately(
+    partial(_cut_up, jax.device_put), lambda chunks: chunks.z.nbytes + chunks.counts.nbytes, _BYTES_KEPT
+)
 
 
 def _nothing(posterior: Member, free: Array) -> Totals:
@@ -173,7 +175,7 @@ def log_ratios(problem: Problem, posterior: Member, hyper: Hyper, z: np.ndarray)
         return np.concatenate([_on_host(problem, posterior, hyper, *part) for part in cut(z, size)])
     if executor.traced is None:
         return np.concatenate([_on_host(problem, posterior, hyper, *part) for part in cut(z, executor.chunk)])
-    wait, values, found = Wait(f"the log density at {_MOST_VALUES} draws"), executor.traced_values, []
+    wait, values, found = problem.wait_for_values, executor.traced_values, []
     size = min(-(-executor.values_chunk // executor.shards) * executor.shards, executor.most)
     shape = (-(-_MOST_VALUES // size), size, problem.dim)
     for first in range(0, max(len(z), 1), _MOST_VALUES):

@@ -115,9 +115,7 @@ class LBFGS(Minimiser):
         )
         direction = _two_loops(moves, changes, weights, gradient)
         slope = gradient.dot(direction)
-        direction, slope = choose(
-            slope < 0, lambda: (direction, slope), lambda: (-gradient, -gradient.dot(gradient))
-        )
+        direction, slope = choose(slope < 0, lambda: (direction, slope), lambda: (-gradient, -gradient.dot(gradient)))
         return self._aim(state, value, gradient, direction, slope, (moves, changes, weights))
 
     def _aim(self, state, value, gradient, direction, slope, memory) -> LBFGSState:

@@ -67,9 +67,7 @@ class _Mixture(NamedTuple):
     density: np.ndarray
 
 
-def look_further(
-    problem: Problem, posterior: Posterior, hyper: Hyper, known: np.ndarray, seed: int
-) -> Outlook | None:
+def look_further(problem: Problem, posterior: Posterior, hyper: Hyper, known: np.ndarray, seed: int) -> Outlook | None:
     """Look at the target further out than the check draws, whose log ratios are known.
 
     None for many parameters, and for functions whose calls may take long.
