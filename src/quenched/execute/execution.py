@@ -21,8 +21,8 @@ SMALL_CHUNK = 32  # points per call while there are few draws: one compiled shap
 
 
 _FEW = 16 * SMALL_CHUNK
-_FEW_VALUES, _MANY_VALUES = 64, 640
-_BYTES_AT_A_TIME = 2**28
+_FEW_VALUES, _MANY_VALUES = 64, 640  # the many are as many as check draws come at a time
+_BYTES_AT_A_TIME = 2**28  # by what value and gradient need at the most: values alone need a small part of that
 
 
 def large_chunk(n_draws: int, dim: int) -> int:
