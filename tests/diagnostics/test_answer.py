@@ -66,10 +66,10 @@ FITS = {
     "log gamma, 0.7": lambda: fit(log_gamma, 2, data=np.asarray(0.7)),
     "two pairs, by halves": lambda: fit(pairs, 4, data=np.asarray(0.5), family="diagonal"),
     "a pair, by halves": lambda: fit(pairs, 2, data=np.asarray(0.45), family="diagonal"),  # sds 11 % off
-    "Student of four": lambda: replace(fit(lambda w: t.logpdf(w[0], 4.0) + norm.logpdf(w[1]), 2), further=None),
-    "logistic, other further out": lambda: replace(LOGISTIC.fit(), further=Further(0.9, False, Moved(0.02, 0.3), [])),
+    "Student of four": lambda: replace(fit(lambda w: t.logpdf(w[0], 4.0) + norm.logpdf(w[1]), 2), outlook=None),
+    "logistic, other further out": lambda: replace(LOGISTIC.fit(), outlook=Further(0.9, False, Moved(0.02, 0.3), [])),
     "logistic, elsewhere further out": lambda: replace(
-        LOGISTIC.fit(), further=Further(0.9, False, Moved(0.3, 0.3), [])
+        LOGISTIC.fit(), outlook=Further(0.9, False, Moved(0.3, 0.3), [])
     ),
     "Student": lambda: fit(lambda w: jnp.sum(t.logpdf(w, 10.0)), 1),
 }
@@ -145,7 +145,7 @@ def test_a_tail_that_is_known_further_out_is_trusted():
     """Of a Student's t of eight the sd is 4 % off, though k-hat is above 0.7."""
     one = fit(lambda w: t.logpdf(w[0], 8.0) + norm.logpdf(w[1]), 2)
     assert one.answer.trust is Trust.BOTH
-    assert replace(one, further=None).weights.khat == one.weights.khat
+    assert replace(one, outlook=None).weights.khat == one.weights.khat
 
 
 def test_what_lies_further_out_is_kept_with_the_fit(tmp_path):

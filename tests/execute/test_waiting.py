@@ -45,6 +45,7 @@ def test_how_long_it_took_is_remembered():
     wait(slow(jnp.ones((600, 600))))
     assert wait.longest is not None
     assert wait.patience == max(waiting.PATIENCE, 100.0 * wait.longest)
+    assert not wait.quick  # so it is not looked at over and over, next time
 
 
 def test_an_error_in_the_program_is_raised_where_its_result_is_used():

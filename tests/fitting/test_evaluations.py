@@ -64,26 +64,27 @@ def test_evaluations_are_counted_as_they_happen():
     assert again.n_evaluations == 8 * (again.n_objective_evaluations + 1)  # once on other draws
 
 
-def test_check_draws_are_made_once_and_are_those_that_a_fit_makes_again():
+@pytest.mark.parametrize(("dim", "kept"), [(3, True), (900, False)])
+def test_check_draws_are_made_once_and_are_those_that_a_fit_makes_again(dim, kept):
     """Whether more of them are asked for later, or all at once; beyond what is kept, too."""
-    dim = 3
     made = CheckDraws(dim, seed=5)
     few, more = (np.concatenate(list(made.batches(n))) for n in (200, 2000))
     np.testing.assert_array_equal(few, more[:200])
-    assert next(iter(made.batches(640))).base is next(iter(made.batches(2560))).base
+    assert (next(iter(made.batches(640))).base is next(iter(made.batches(2560))).base) == kept
     again = check_draws(4000, dim, generator(5, Purpose.CHECK))
     np.testing.assert_array_equal(more, again[:2000])
     np.testing.assert_array_equal(np.concatenate(list(made.batches(4000))), again)
 
 
-def test_more_check_draws_evaluate_only_what_is_new():
-    """Uneven weights ask for 2,560 after 640 of the same posterior."""
+@pytest.mark.parametrize("draws", [16, 150])
+def test_more_check_draws_evaluate_only_what_is_new(draws):
+    """Uneven weights ask for 2,560 after 640, or 750, of the same posterior."""
     calls = []
 
     def function(w):
         calls.append(len(w))
         return -2.0 * np.log1p(w @ w / 3.0), -4.0 * w / (3.0 + w @ w)  # long tails: no Gaussian has them
 
-    fit = qd.fit(qd.from_value_and_grad(function), np.ones(2), draws=16, progress=False)
+    fit = qd.fit(qd.from_value_and_grad(function), np.ones(2), draws=draws, progress=False)
     assert len(fit.log_ratios) == 2560
     assert len(calls) == fit.n_evaluations + 2560

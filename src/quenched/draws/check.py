@@ -11,8 +11,7 @@ from quenched.draws.streams import Purpose, generator
 
 CHECK_BLOCK = 64
 CHECK_BATCH = 10 * CHECK_BLOCK  # at a time
-_BATCHES_KEPT = 4
-_NUMBERS_KEPT = 2**18  # draws times coordinates, of a batch that is kept
+_NUMBERS_KEPT = 2**20  # draws times coordinates, of the batches that are kept
 
 
 def check_draws(n: int, dim: int, random: np.random.Generator) -> np.ndarray:
@@ -30,7 +29,7 @@ class CheckDraws:
     def __init__(self, dim: int, seed: int):
         self.dim, self.seed = dim, seed
         self._random, self._kept, self._lock = generator(seed, Purpose.CHECK), list[np.ndarray](), Lock()
-        self._most = _BATCHES_KEPT if CHECK_BATCH * dim <= _NUMBERS_KEPT else 0
+        self._most = _NUMBERS_KEPT // (CHECK_BATCH * dim)  # batches
 
     def first(self, n: int) -> np.ndarray:
         """The first n of them, all at once."""

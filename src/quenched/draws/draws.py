@@ -6,7 +6,6 @@ sequence: asking for more keeps those already drawn as a prefix, which is what l
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +14,12 @@ from quenched.draws.groups import Groups, read_groups, steps
 from quenched.draws.matching import match, mirror, smallest_matched
 from quenched.draws.sobol import sobol_normals
 from quenched.draws.streams import Purpose, generator, stream
+from quenched.lately import Lately
 from quenched.numbers import real_array, seed_number, whole_number
 from quenched.text import shown
 
 _MOST_NUMBERS = 2**40  # of a set of draws: more fit into no machine
+_BYTES_KEPT = 2**26  # of draws that are asked for again
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +70,11 @@ class Draws:
     def dim(self) -> int:
         """Coordinates of each."""
         return self.points.shape[1]
+
+    @property
+    def frozen(self) -> bool:
+        """Nobody can write to the points; those that a person gives may be anyone's."""
+        return not self.points.flags.writeable
 
     def grow(self, n: int) -> "Draws":
         """More draws of the same kind and seed: the raw ones are kept, and the whole set is matched again."""
@@ -153,11 +159,13 @@ def make(kind: str, n: int, dim: int, seed: int = 0, groups: Groups | None = Non
     return _made(kind, n, dim, seed, groups)
 
 
-@lru_cache(maxsize=8)
-def _made(kind: str, n: int, dim: int, seed: int, groups: Groups | None) -> Draws:
+def _make(kind: str, n: int, dim: int, seed: int, groups: Groups | None) -> Draws:
     points = kinds[kind].finish(kinds[kind].raw(n, dim, seed), groups)
     points.setflags(write=False)  # frozen, and shared between the fits that ask for the same
     return Draws(kind, points, seed, groups)
+
+
+_made = Lately(_make, lambda draws: draws.points.nbytes, _BYTES_KEPT)
 
 
 def replicates(draws: Draws, count: int, seed: int) -> tuple[list[Draws], Draws]:

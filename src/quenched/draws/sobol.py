@@ -52,11 +52,8 @@ def _triangular(random_bits: np.ndarray) -> np.ndarray:
 def _mixed(directions: np.ndarray, random_bits: np.ndarray) -> np.ndarray:
     """Directions with every bit replaced by its sum with a random choice of the bits before it, for every copy."""
     rows = _triangular(random_bits)
-    mixed = np.zeros((*rows.shape[:-1], directions.shape[-1]), np.uint32)
-    for place in range(_BITS):
-        parity = np.bitwise_count(directions & rows[..., place, None]) & np.uint8(1)
-        mixed |= parity.astype(np.uint32) << np.uint32(_BITS - 1 - place)
-    return mixed
+    parity = np.bitwise_count(directions[..., None] & rows[..., None, :]) & np.uint8(1)
+    return np.packbits(parity, axis=-1).view(">u4")[..., 0].astype(np.uint32)
 
 
 @lru_cache(maxsize=8)
@@ -100,8 +97,17 @@ def normal_quantile(p: np.ndarray) -> np.ndarray:
     """The standard-normal quantile, to rounding for probabilities that 32 bits can hold."""
     away = p - 0.5
     square = 0.180625 - away**2
-    near = away * np.polyval(_NEAR[0], square) / np.polyval(_NEAR[1], square)
+    near = away * _polynomial(_NEAR[0], square) / _polynomial(_NEAR[1], square)
     far = np.abs(away) > 0.425
     root = np.sqrt(-np.log(0.5 - np.abs(away[far]))) - 1.6
-    near[far] = np.copysign(np.polyval(_FAR[0], root) / np.polyval(_FAR[1], root), away[far])
+    near[far] = np.copysign(_polynomial(_FAR[0], root) / _polynomial(_FAR[1], root), away[far])
     return near
+
+
+def _polynomial(coefficients: list[float], x: np.ndarray) -> np.ndarray:
+    """NumPy's `polyval` in half its time: in place."""
+    value = np.full_like(x, coefficients[0])
+    for coefficient in coefficients[1:]:
+        value *= x
+        value += coefficient
+    return value

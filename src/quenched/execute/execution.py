@@ -11,7 +11,7 @@ import jax
 
 from quenched.arrays import Array
 from quenched.execute.differences import ValuesOnly
-from quenched.execute.effort import effort
+from quenched.execute.effort import Effort, effort
 from quenched.execute.executor import Executor
 from quenched.execute.host import Calls, Host, HostFunction, InTurn
 from quenched.execute.pool import Pool
@@ -21,6 +21,8 @@ SMALL_CHUNK = 32  # points per call while there are few draws: one compiled shap
 
 
 _FEW = 16 * SMALL_CHUNK
+_FEW_VALUES, _MANY_VALUES = 64, 640  # the many are as many as check draws come at a time
+_BYTES_AT_A_TIME = 2**28  # by what value and gradient need at the most: values alone need a small part of that
 
 
 def large_chunk(n_draws: int, dim: int) -> int:
@@ -28,6 +30,15 @@ def large_chunk(n_draws: int, dim: int) -> int:
     while n_draws % 4 == 0 and n_draws // 2 >= max(_FEW, 4 * dim):  # even, as pairs are
         n_draws //= 2
     return n_draws
+
+
+def values_chunk(bytes_of_a_point: int) -> int:
+    """Points whose values are taken at a time: many where each is worth the while of several cores, and yet not too large.
+
+    Where they are quick, few: points that only fill up a chunk cost as much as others.
+    """
+    many = effort(bytes_of_a_point) is not Effort.LITTLE and bytes_of_a_point * _MANY_VALUES <= _BYTES_AT_A_TIME
+    return _MANY_VALUES if many else _FEW_VALUES
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +100,8 @@ class Here(Execution):
         # Half full at least.
         chunk = SMALL_CHUNK if few and 2 * n_draws >= SMALL_CHUNK else large_chunk(n_draws, work.dim)
         assert work.programs is not None
-        return Traced(work.programs, chunk, self._most_points(work), effort(work.bytes_of_a_point))
+        one = work.bytes_of_a_point
+        return Traced(work.programs, chunk, self._most_points(work), effort(one), values_chunk(one))
 
     def describe(self):
         return {"calls": self.calls.count} if self.calls.count else {}

@@ -28,12 +28,14 @@ class Executor(ABC):
     """Evaluates f(vector, data, free) for vectors on the real line."""
 
     chunk: int  # points per call: the one shape that is ever compiled
+    values_chunk: int = 64  # points whose values alone are taken at a time
     effort: Effort = Effort.ALL  # of the compiler, for programs of which `traced` is a part
     most: int = sys.maxsize  # points that memory holds at a time
     traced: Callable[..., Evaluation] | None = None  # `evaluate` as a function that JAX can trace, if it is one
     traced_values: Callable[..., Array] | None = None  # likewise, `values`
     mirrors: bool = True  # whether half of mirrored draws may stand for the other half
     shards: int = 1  # that a chunk is divided into
+    here: bool = True  # what is `put` goes to the device of this process, and may be shared with other executors
 
     def put(self, chunks: Array, *, once: bool = False) -> Array:
         """Draws in chunks, or what goes with them, on the device; what is looked at `once` goes there with the call."""

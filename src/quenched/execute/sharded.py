@@ -94,7 +94,7 @@ class ShardedExecutor(Traced):
         super().__init__(programs, chunk, most, effort)
         self.mesh, self.sharding = mesh, sharding(programs, mesh)
         self.traced, self.traced_values = self.sharding.evaluate, self.sharding.values
-        self.shards = mesh.shape.get(DRAWS, 1)
+        self.shards, self.here = mesh.shape.get(DRAWS, 1), False
 
     def put(self, chunks, *, once=False):
         """The draws of every chunk over the devices."""

@@ -100,8 +100,8 @@ def _in_turn(function: Callable, points: Array, together: int) -> Any:
 class Traced(Executor):
     """Runs a traced function on this device, `chunk` points at a time."""
 
-    def __init__(self, programs: Programs, chunk: int, most: int, effort: Effort):
-        self.programs, self.effort = programs, effort
+    def __init__(self, programs: Programs, chunk: int, most: int, effort: Effort, values_chunk: int = 64):
+        self.programs, self.effort, self.values_chunk = programs, effort, values_chunk
         self.chunk = min(chunk, most)
         self.most = most  # points that memory holds at a time
         self.traced, self.traced_values = programs.inside.evaluate, programs.inside.values

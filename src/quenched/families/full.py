@@ -8,7 +8,7 @@ from quenched.arrays import Array, namespace
 from quenched.families.gaussian import Family, Gaussian, with_equal_axes
 from quenched.families.positive_definite import factor_of_inverse
 from quenched.families.roles import correlation, location, spread
-from quenched.families.triangle import pack, packed_size, solve_lower, unpack
+from quenched.families.triangle import pack, packed_size, solve_lower, unpack_with
 
 _FEW_COORDINATES = 3
 
@@ -31,8 +31,7 @@ class FullGaussian(Gaussian):
 
     @property
     def scale(self) -> Array:
-        xp = namespace(self.lower)
-        return unpack(self.lower, self.dim) + xp.exp(self.log_diagonal)[..., None] * xp.eye(self.dim)
+        return unpack_with(namespace(self.lower).exp(self.log_diagonal), self.lower)
 
     @property
     def family(self):

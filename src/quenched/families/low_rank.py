@@ -19,7 +19,7 @@ from quenched.families.gaussian import Family, Gaussian, with_equal_axes
 from quenched.families.nearest_low_rank import nearest
 from quenched.families.roles import correlation, location, spread
 from quenched.families.sparse import MOST_DENSE
-from quenched.families.triangle import pack, packed_size, unpack
+from quenched.families.triangle import pack, packed_size, unpack_with
 from quenched.frozen import static
 from quenched.numbers import whole_number
 
@@ -53,8 +53,7 @@ class LowRankGaussian(Gaussian):
     @property
     def stretch(self) -> Array:
         """S."""
-        xp = namespace(self.mixing)
-        return unpack(self.mixing, self.rank) + xp.exp(self.log_stretch)[..., None] * xp.eye(self.rank)
+        return unpack_with(namespace(self.mixing).exp(self.log_stretch), self.mixing)
 
     @property
     def directions(self) -> Array:

@@ -4,6 +4,8 @@ Row i of the triangle and row i from the end fill one row of a rectangle togethe
 places, this costs next to nothing forwards and backwards.
 """
 
+from functools import lru_cache
+
 import jax.numpy as jnp
 import numpy as np
 from jax.lax.linalg import triangular_solve
@@ -25,7 +27,22 @@ def unpack(vector: Array, dim: int) -> Array:
     if inner == 0:
         return xp.zeros((*leading, 1, 1), vector.dtype)
     square = xp.concatenate([vector[..., inner:], vector[..., ::-1]], axis=-1).reshape(*leading, inner, inner)
-    return xp.pad(xp.tril(square), (*((0, 0) for _ in leading), (1, 0), (0, 1)))
+    if xp is jnp:
+        return jnp.pad(jnp.tril(square), (*((0, 0) for _ in leading), (1, 0), (0, 1)))
+    matrix = np.zeros((*leading, dim, dim), vector.dtype)
+    np.copyto(matrix[..., 1:, :-1], square, where=_triangle(inner))
+    return matrix
+
+
+def unpack_with(diagonal: Array, vector: Array) -> Array:
+    """The lower-triangular matrix with this diagonal, and the vector below it."""
+    xp = np if isinstance(vector, np.ndarray) else jnp
+    matrix = unpack(vector, diagonal.shape[-1])
+    if xp is jnp or not isinstance(diagonal, np.ndarray):
+        return matrix + diagonal[..., None] * xp.eye(diagonal.shape[-1])
+    places = np.arange(diagonal.shape[-1])
+    matrix[..., places, places] = diagonal
+    return matrix
 
 
 def pack(matrix: Array) -> Array:
@@ -34,11 +51,20 @@ def pack(matrix: Array) -> Array:
     leading, inner = matrix.shape[:-2], matrix.shape[-1] - 1
     if inner == 0:
         return xp.zeros((*leading, 0), matrix.dtype)
-    triangle = xp.tril(matrix[..., 1:, :-1])
+    below = matrix[..., 1:, :-1]
+    triangle = np.where(_triangle(inner), below, below.dtype.type(0)) if xp is np else jnp.tril(below)
     above = triangle[..., :-1, :]
     folded = (above + above[..., ::-1, ::-1]).reshape(*leading, (inner - 1) * inner)
     # The last row, reversed, comes first; the folded rows follow until the triangle is full.
     return xp.concatenate([triangle[..., -1, ::-1], folded], axis=-1)[..., : packed_size(inner + 1)]
+
+
+@lru_cache(maxsize=4)
+def _triangle(dim: int) -> np.ndarray:
+    """Where a matrix has its lower triangle."""
+    mask = np.tri(dim, dtype=bool)
+    mask.setflags(write=False)
+    return mask
 
 
 def solve_lower(lower: Array, right: Array, *, transposed: bool = False) -> Array:

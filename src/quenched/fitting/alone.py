@@ -66,7 +66,7 @@ class Alone(Driver):
             self.costs.add(problem, draws.n)
             slopes.append(slope)
             totals.append(total)
-        finite = [all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(total)) for total in totals]
+        finite = [all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(total)) for total in totals]
         bounds, gradients = (np.array([np.asarray(slope[part]) for slope in slopes]) for part in (0, 1))
         hypers = stacked([slope.hyper for slope in slopes])
         return Judged(bounds, hypers, np.array(finite, bool), 0.5 * np.sum(gradients**2, axis=1), totals)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from quenched.arrays import Array, choose, namespace
+from quenched.arrays import Array, choose, namespace, pick
 from quenched.execute import Expired, StuckProgram
 from quenched.families import Member
 from quenched.objective import Coordinates, Objective, Slope, Totals
@@ -28,6 +28,9 @@ _FIRST_LOOK = 5  # turns after which such an ascent may be seen to be hopeless
 _FEW_TURNS = 6  # more than a line search usually rejects in a row
 FAR_FROM_FLAT = 0.1  # nats that half the squared gradient may promise where a bound is called level
 _LBFGS = LBFGS()
+# By names of their own: an enumeration looks for a member every time that it is asked.
+_RUNNING, _CONVERGED, _MAX_EVALUATIONS = Code.RUNNING, Code.CONVERGED, Code.MAX_EVALUATIONS
+_NO_ASCENT, _NOT_FINITE = Code.NO_ASCENT, Code.NOT_FINITE
 _MOVED = 0.5  # standard deviations from the origin of the coordinates, beyond which they are renewed
 
 
@@ -70,7 +73,7 @@ class Climb(NamedTuple):
 
     @property
     def running(self) -> Array:
-        return self.code == Code.RUNNING
+        return self.code == _RUNNING
 
     @property
     def bound(self) -> Array:
@@ -137,12 +140,16 @@ class Climber:
             since=since,
             count=climb.count + 1,
             recent=xp.concatenate([climb.recent[1:], -state.value[None]]),
-            first=xp.where(xp.isnan(climb.first), -state.value, climb.first),
+            first=pick(xp.isnan(climb.first), -state.value, climb.first),
             accepted=accepted,
-            due=accepted & (since >= limits.whiten_every) & (abs(state.position).max() > _MOVED),
+            due=choose(
+                accepted & (since >= limits.whiten_every),
+                lambda: abs(state.position).max() > _MOVED,
+                lambda: xp.asarray(False),
+            ),
         )
         promise = self.minimiser.promise(state)
-        return ahead._replace(code=xp.where(ahead.due, Code.RUNNING, _judged(ahead, promise, limits, noise)))
+        return ahead._replace(code=pick(ahead.due, _RUNNING, _judged(ahead, promise, limits, noise)))
 
     def again(self, learned: Learned, hyper: Hyper, moves: Array | None = None) -> Climb:
         """On other draws, from where an ascent has ended: in its coordinates, with the curvature that it has seen."""
@@ -184,11 +191,15 @@ def _judged(climb: Climb, promise: Array, limits: Limits, noise: Array | float) 
     level = (rose < limits.level) & (0.5 * steepness**2 <= FAR_FROM_FLAT)
     top = at_the_top(bound, steepness, climb.state.stalled, limits.gradient_tolerance, noise)
     spent = climb.count >= limits.max_evaluations
-    top = top | level | (promise <= xp.where(spent, xp.maximum(limits.spare, limits.nats), limits.nats))
-    lost = limits.has_rival & gives_up(climb.count, climb.recent, climb.rival, climb.coordinates.reference.dim)
-    code = xp.where(climb.state.stalled, Code.NO_ASCENT, Code.RUNNING)
-    code = xp.where(~climb.state.stalled & (spent | lost), Code.MAX_EVALUATIONS, code)
-    return xp.where(xp.isfinite(bound), xp.where(top, Code.CONVERGED, code), Code.NOT_FINITE)
+    left = choose(spent, lambda: xp.maximum(limits.spare, limits.nats), lambda: limits.nats)
+    top = top | level | (promise <= left)
+    lost = choose(
+        limits.has_rival,
+        lambda: gives_up(climb.count, climb.recent, climb.rival, climb.coordinates.reference.dim),
+        lambda: xp.asarray(False),
+    )
+    code = pick(climb.state.stalled, _NO_ASCENT, pick(spent | lost, _MAX_EVALUATIONS, _RUNNING))
+    return pick(xp.isfinite(bound), pick(top, _CONVERGED, code), _NOT_FINITE)
 
 
 def at_the_top(bound: Array, steepness: Array, stalled: Array, tolerance: Array | float, noise: Array | float) -> Array:
@@ -206,11 +217,11 @@ def gives_up(n: Array, recent: Array, rival: Array, dim: int) -> Array:
     """Whether an ascent with a rival ends after `n` turns, given its last bounds."""
     xp, bound, earlier = namespace(recent), recent[-1], recent[-4]
     far = 5.0 * dim + 50.0  # nats below the rival, too many to make up for after `LOOK_BACK` turns
-    rival = xp.where(xp.isfinite(rival), rival, xp.where(xp.isfinite(bound), bound, 0.0))
+    rival = pick(xp.isfinite(rival), rival, pick(xp.isfinite(bound), bound, 0.0))
     behind = xp.maximum(rival - bound, 0.0)
     pace = xp.cbrt(behind / xp.maximum(rival - earlier, 1e-300))  # by which it falls behind less with every turn
     expected = behind * pace ** xp.maximum(LOOK_BACK - n, 0)
-    hopeless = (n >= _FIRST_LOOK) & (behind > far) & (expected > xp.where(n < LOOK_BACK, 5.0, 1.0) * far)
+    hopeless = (n >= _FIRST_LOOK) & (behind > far) & (expected > pick(n < LOOK_BACK, 5.0, 1.0) * far)
     fading = (bound - recent[0] <= 0.5) | (bound <= rival - 0.5 * dim - 5.0)
     return (n < _SHORTEST) & hopeless | (n >= _SHORTEST) & fading
 

@@ -72,8 +72,11 @@ class Costs:
 
     def add(self, index: np.ndarray | int, gradients: Array | int, bounds: Array | int = 0) -> None:
         """An index may be there several times."""
-        np.add.at(self.gradients, index, gradients)
-        np.add.at(self.bounds, index, bounds)
+        for counted, more in ((self.gradients, gradients), (self.bounds, bounds)):
+            if isinstance(index, np.ndarray):
+                np.add.at(counted, index, more)
+            else:
+                counted[index] += more
 
 
 class Driver(ABC):

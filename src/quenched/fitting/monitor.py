@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quenched.draws import CHECK_BATCH, CHECK_BLOCK, CheckDraws
+from quenched.draws import CHECK_BLOCK, CheckDraws
 from quenched.execute import Expired
 from quenched.fitting.drive import Driver, Entries
 
@@ -40,10 +40,11 @@ def check(driver: Driver, entries: Entries, draws: CheckDraws, *, n: int, known:
     many = len(entries.index)
     points, blocks, kept = Moments.none(many), Moments.none(many), []
     known = np.zeros((many, 0)) if known is None else known
-    seen = known.shape[1] // CHECK_BATCH * CHECK_BATCH
     for fresh in draws.batches(n):
-        again = points.n < seen
-        ratios = known[:, points.n : points.n + CHECK_BATCH] if again else _ratios(driver, entries, fresh)
+        again = known[:, points.n : points.n + len(fresh)]
+        ratios = again
+        if again.shape[1] < len(fresh):
+            ratios = np.concatenate([again, _ratios(driver, entries, fresh[again.shape[1] :])], axis=1)
         if points.n < _KEPT:
             kept.append(ratios[:, : _KEPT - points.n])
         whole = ratios[:, : ratios.shape[1] // CHECK_BLOCK * CHECK_BLOCK].reshape(many, -1, CHECK_BLOCK)

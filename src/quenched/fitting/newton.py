@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from quenched.arrays import Array, choose, namespace
+from quenched.arrays import Array, choose, namespace, pick
 from quenched.families import LOG_TWO_PI, cholesky_or_nan, factor_of_inverse, natural_units, solve_lower
 from quenched.objective import Problem
 from quenched.targets import Form, Hyper, Moments
@@ -112,7 +112,7 @@ class NewtonMachine:
     def tell(self, newton: Newton, value: Array, search: Search) -> Newton:
         """Take in the target's value at the trial: where it has risen, `take` must follow."""
         nothing_left = newton.decrement < search.tolerance
-        here = self._joint(newton.at, newton.hyper)[0]
+        here = joint_value(self.form, newton.at.point, newton.at.value, newton.hyper)
         there = joint_value(self.form, newton.trial, value, newton.hyper)
         rising = ~nothing_left & (there >= here + 1e-4 * newton.decrement - 1e-13 * abs(here))  # False for NaN
         return choose(
@@ -130,10 +130,10 @@ class NewtonMachine:
         """After a trial; when the step has ended, renew the precisions and see whether all has settled."""
         xp, damping = namespace(newton.damping), newton.damping
         nothing_left = ~accepted & (newton.decrement < search.tolerance)
-        lower, higher = xp.where(damping > 1e-3, damping / 8.0, 0.0), xp.maximum(4.0 * damping, 1e-3)
+        lower, higher = pick(damping > 1e-3, damping / 8.0, 0.0 * damping), xp.maximum(4.0 * damping, 1e-3)
         ahead = newton._replace(
             rising=newton.rising & False,
-            damping=xp.where(nothing_left, damping, xp.where(accepted, lower, higher)),
+            damping=pick(nothing_left, damping, pick(accepted, lower, higher)),
             definite=newton.definite | accepted,
             trials=newton.trials + 1,
             count=newton.count + ~nothing_left,
@@ -162,13 +162,10 @@ class NewtonMachine:
         _, gradient, precision = self._joint(newton.at, newton.hyper)
         spread = natural_units(precision)
         scaled = precision * spread * spread[:, None]
-        factor = cholesky_or_nan(scaled + newton.damping * xp.eye(len(spread)))
-        curves_down = choose(
-            newton.damping > 0,
-            lambda: xp.isfinite(cholesky_or_nan(scaled)).all(),
-            lambda: xp.isfinite(factor).all(),
-        )
-        definite = newton.definite & xp.isfinite(factor).all()
+        damped = choose(newton.damping > 0, lambda: scaled + newton.damping * xp.eye(len(spread)), lambda: scaled)
+        factor = cholesky_or_nan(damped)
+        factored = xp.isfinite(factor).all()
+        definite = newton.definite & factored
         known = ~newton.definite  # eigenvalues were taken for an earlier trial from here
         direction = choose(
             definite,
@@ -180,7 +177,13 @@ class NewtonMachine:
             decrement=gradient @ direction,
             spread=spread,
             definite=definite,
-            concave=newton.concave & (curves_down | (newton.trials > 0)),
+            concave=choose(
+                newton.concave & (newton.trials == 0),  # where it is not known yet
+                lambda: choose(
+                    newton.damping > 0, lambda: xp.isfinite(cholesky_or_nan(scaled)).all(), lambda: factored
+                ),
+                lambda: newton.concave,
+            ),
             due=~definite & ~known,
         )
 

@@ -12,6 +12,7 @@ _HIDDEN = 0.01  # nats lost to rounding that are worth a word
 _COARSE = 0.05  # of an sd: steps in which a parameter is known
 _WIDE = 2.0  # sd of a logarithm: mean and sd of a log-normal are ruled by what lies beyond two and four sds
 _CONTRADICTION = 0.1  # of an sd: a move that values ask for, clearly, and gradients do not
+_VARY = 1.5  # sds of a parameter over check draws, at the most
 _OUTVOTED = 0.01  # of the nats that such a move is worth: what gradients promise at the most
 
 
@@ -59,8 +60,13 @@ def jump_remark(fit: Fit, shortfall: float) -> str:
     At the best Gaussian both ask for none, and a move of d standard deviations is worth d²/2 nats. A log density that jumps
     has no gradient where it does; so has one whose gradient was written by hand, or stopped.
     """
-    drift = fit.drift if fit.converged else None
-    if drift is None or not np.isfinite(shortfall):
+    inside = fit.log_ratios[np.isfinite(fit.log_ratios)]
+    # No move that values ask for is worth more than they vary (Cauchy and Schwarz; draws vary by about one).
+    most = _VARY * float(np.std(inside)) if len(inside) else 0.0
+    if not fit.converged or not most > _CONTRADICTION or not shortfall <= _OUTVOTED * 0.5 * most**2:
+        return ""
+    drift = fit.drift
+    if drift is None:
         return ""
     clear = drift.mean - 2.0 * drift.mean_error
     if not clear > _CONTRADICTION or shortfall > _OUTVOTED * 0.5 * clear**2:

@@ -26,7 +26,7 @@ from quenched.objective import Batch
 from quenched.projected import Collapsed, collapse
 from quenched.results import Code, Fit, Fits
 from quenched.targets import Hyper
-from quenched.trust import Further, look_further
+from quenched.trust import Outlook, look_further
 
 _TELLING = 0.8  # of the samples, below which weights of very many parameters tell little
 
@@ -134,14 +134,13 @@ class Run:
         except KeyboardInterrupt:
             return None  # what was reached counts for more
 
-    def further(self, fit: Fit) -> Further | None:
-        """What the target is like where the check draws of a single fit do not come."""
+    def outlook(self, fit: Fit) -> Outlook | None:
+        """The target where the check draws of a single fit do not come."""
         if not fit.converged or fit.collapsed is not None or self.driver.stopped or not len(fit.log_ratios):
             return None
-        hyper, moments = rows(self.standing.reached.hyper, 0), (fit.mean, fit.sd)
-        known = fit.log_ratios, fit.check_draws
+        hyper = rows(self.standing.reached.hyper, 0)
         try:
-            return look_further(self.batch.problem, fit.posterior, hyper, moments, *known, fit.settings["seed"])
+            return look_further(self.batch.problem, fit.posterior, hyper, fit.log_ratios, fit.settings["seed"])
         except KeyboardInterrupt:
             return None  # what was reached counts for more
 

@@ -4,10 +4,12 @@ A traced target is one program, whatever the number of draws. A function on the 
 place the draws, and pull the gradients back to (m, L).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+import jax
 import numpy as np
 
 from quenched.arrays import Array
@@ -15,6 +17,7 @@ from quenched.compiling import small_program
 from quenched.draws import Draws
 from quenched.execute import Program, Wait, obey_interrupts, shared_by_functions
 from quenched.families import Member
+from quenched.lately import Lately
 from quenched.objective.bound import (
     Chunks,
     Slope,
@@ -33,6 +36,7 @@ from quenched.targets import Hyper
 
 _VALUES_AT_A_TIME = 64  # few enough to stay in the cache, and one shape is compiled once
 _MOST_VALUES = 640  # whose log ratios one program has room for
+_BYTES_KEPT = 2**26  # on the device, for the next fit
 _NUMBERS_AT_A_TIME = 2**24  # rows of terms and parameters, times draws
 
 
@@ -70,7 +74,7 @@ class Objective:
             return _closed(form, profile, coordinates, vector, totals, float(self.n), hyper), totals
         chunks = self._chunks(coordinates.reference.affine)
         if known is None:
-            known = nothing(coordinates.reference, coordinates.free)
+            known = (_nothing if self.executor.here else nothing)(coordinates.reference, coordinates.free)
         else:
             chunks = chunks.none
         inputs = (coordinates, vector, hyper, self.problem.data, chunks, known)
@@ -80,10 +84,9 @@ class Objective:
     def _chunks(self, affine: bool) -> Chunks:
         """On the device."""
         if affine not in self._cut_up:
-            chunks = cut_up(self.draws.points, self.executor.chunk, mirrored=affine and self.executor.mirrors)
-            self._cut_up[affine] = chunks._replace(
-                z=self.executor.put(chunks.z), counts=self.executor.put(chunks.counts)
-            )
+            size, mirrored, frozen = self.executor.chunk, affine and self.executor.mirrors, self.draws.frozen
+            on_device = _on_device if self.executor.here and frozen else partial(_cut_up, self.executor.put)
+            self._cut_up[affine] = on_device(self.draws, size, mirrored)
         return self._cut_up[affine]
 
     def _totals(self, posterior: Member, free: Array) -> Totals:
@@ -109,6 +112,31 @@ class Objective:
         """The bound at a posterior; with `profile`, at its best precisions, which are returned."""
         slope, totals = self.slope_at(posterior, hyper, profile=profile)
         return float(slope.bound), slope.hyper, totals
+
+
+def _cut_up(put: Callable[[np.ndarray], Array], draws: Draws, size: int, mirrored: bool) -> Chunks:
+    chunks = cut_up(draws.points, size, mirrored=mirrored)
+    return chunks._replace(z=put(chunks.z), counts=put(chunks.counts))
+
+
+# Of draws that fits ask for again and again.
+_on_device = Lately(
+    partial(_cut_up, jax.device_put), lambda chunks: chunks.z.nbytes + chunks.counts.nbytes, _BYTES_KEPT
+)
+
+
+def _nothing(posterior: Member, free: Array) -> Totals:
+    """Totals of no draws, on the device."""
+    leaves, structure = jax.tree.flatten((posterior, free))
+    return _zeros(structure, tuple(map(np.shape, leaves)))
+
+
+def _make_zeros(structure: Any, shapes: tuple[tuple[int, ...], ...]) -> Totals:
+    posterior, free = jax.tree.unflatten(structure, [np.zeros(shape) for shape in shapes])
+    return jax.device_put(nothing(posterior, free))
+
+
+_zeros = Lately(_make_zeros, lambda totals: sum(leaf.nbytes for leaf in jax.tree.leaves(totals)), _BYTES_KEPT)
 
 
 def cut(points: np.ndarray, chunk: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -147,17 +175,25 @@ def log_ratios(problem: Problem, posterior: Member, hyper: Hyper, z: np.ndarray)
         return np.concatenate([_on_host(problem, posterior, hyper, *part) for part in cut(z, size)])
     if executor.traced is None:
         return np.concatenate([_on_host(problem, posterior, hyper, *part) for part in cut(z, executor.chunk)])
-    wait, values, found = Wait(f"the log density at {_MOST_VALUES} draws"), executor.traced_values, []
-    size = min(-(-_VALUES_AT_A_TIME // executor.shards) * executor.shards, executor.most)
+    wait, values, found = problem.wait_for_values, executor.traced_values, []
+    size = min(-(-executor.values_chunk // executor.shards) * executor.shards, executor.most)
+    shape = (-(-_MOST_VALUES // size), size, problem.dim)
     for first in range(0, max(len(z), 1), _MOST_VALUES):
         obey_interrupts()
         part = z[first : first + _MOST_VALUES]
-        filled = np.zeros((-(-_MOST_VALUES // size), size, problem.dim))
-        filled.reshape(-1, problem.dim)[: len(part)] = part
-        inputs = (executor.put(filled, once=True), -(-len(part) // size), posterior, hyper, problem.data)
+        inputs = (executor.put(_filled(part, shape), once=True), -(-len(part) // size), posterior, hyper, problem.data)
         ratios = executor.run(lambda: wait(_ratios(executor.effort, values, form, *inputs)), "ratios")  # noqa: B023
         found.append(np.asarray(ratios).ravel()[: len(part)])
     return np.concatenate(found)
+
+
+def _filled(points: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
+    """Points in chunks, with zeros in the places that are left."""
+    if points.size == shape[0] * shape[1] * shape[2]:
+        return points.reshape(shape)
+    filled = np.zeros(shape)
+    filled.reshape(-1, shape[2])[: len(points)] = points
+    return filled
 
 
 def _on_host(problem: Problem, posterior: Member, hyper: Hyper, z: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
-from quenched.execute import Execution, Executor, Here, Identified, Living, Programs, Work, bytes_held, trace
+from quenched.execute import Execution, Executor, Here, Identified, Living, Programs, Wait, Work, bytes_held, trace
 from quenched.numbers import native
 from quenched.objective.host_target import host_function, shapes_of
 from quenched.targets import Form, Hyper, Model, Target, call, fingerprint, insist_number
@@ -89,6 +89,11 @@ class Problem:
         """What is to be executed."""
         on_host = host_function(self.target, self.space) if self.programs is None else None
         return Work(self.programs, on_host, self.dim, self.data, self.hyper.free)
+
+    @cached_property
+    def wait_for_values(self) -> Wait:
+        """For the values at many draws."""
+        return Wait("the log density at many draws")
 
     def executor(self, n_draws: int) -> Executor:
         """The executor for this many draws."""

@@ -8,7 +8,7 @@ Zhang 2005), so that tight gradient tolerances can be reached.
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from quenched.arrays import Array, choose, namespace
+from quenched.arrays import Array, choose, namespace, pick
 from quenched.optimise.minimiser import Minimiser
 
 _SUFFICIENT_DECREASE = 1e-4
@@ -80,9 +80,8 @@ class LBFGS(Minimiser):
 
     def step(self, state: Any, value: Array, gradient: Array) -> LBFGSState:
         xp = namespace(state.position)
-        finite = xp.isfinite(value) & xp.all(xp.isfinite(gradient))
-        slope_start = state.gradient @ state.direction
-        slope = gradient @ state.direction
+        finite = xp.isfinite(value) & xp.isfinite(gradient).all()
+        slope_start, slope = state.gradient.dot(state.direction), gradient.dot(state.direction)
         decreased = value <= state.value + _SUFFICIENT_DECREASE * state.length * slope_start
         # At the rounding level values cannot be compared, slopes can.
         level = value <= state.value + self.noise * abs(state.value)
@@ -97,33 +96,33 @@ class LBFGS(Minimiser):
     def promise(self, state: Any) -> Array:
         """As far as the step by the curvature that is known would go down, but no less than by a curvature of one."""
         xp = namespace(state.position)
-        return xp.maximum(super().promise(state), -0.5 * (state.gradient @ state.direction))
+        return xp.maximum(super().promise(state), -0.5 * state.gradient.dot(state.direction))
 
     def _move(self, state: LBFGSState, value: Array, gradient: Array) -> LBFGSState:
         """The trial is accepted: learn the curvature along the move and choose a new direction."""
         xp = namespace(state.position)
         move, change = state.trial - state.position, gradient - state.gradient
-        curvature = move @ change
-        known = state.started & (curvature > 1e-12 * xp.sqrt((move @ move) * (change @ change)))
+        curvature = move.dot(change)
+        known = state.started & (curvature > 1e-12 * xp.sqrt(move.dot(move) * change.dot(change)))
         moves, changes, weights = choose(
             known,
             lambda: (
                 (*state.moves[1:], move),
                 (*state.changes[1:], change),
-                (*state.weights[1:], 1.0 / xp.where(known, curvature, 1.0)),
+                (*state.weights[1:], 1.0 / pick(known, curvature, 1.0)),
             ),
             lambda: (state.moves, state.changes, state.weights),
         )
         direction = _two_loops(moves, changes, weights, gradient)
-        slope = gradient @ direction
-        direction = choose(slope < 0, lambda: direction, lambda: -gradient)
-        return self._aim(state, value, gradient, direction, moves, changes, weights)
+        slope = gradient.dot(direction)
+        direction, slope = choose(slope < 0, lambda: (direction, slope), lambda: (-gradient, -gradient.dot(gradient)))
+        return self._aim(state, value, gradient, direction, slope, (moves, changes, weights))
 
-    def _aim(self, state, value, gradient, direction, moves, changes, weights) -> LBFGSState:
+    def _aim(self, state, value, gradient, direction, slope, memory) -> LBFGSState:
         """Begin a line search from the accepted trial."""
-        xp = namespace(state.position)
-        slope = gradient @ direction
-        length = xp.where(weights[-1] == 0, self._first_length(gradient), 1.0)
+        xp, (moves, changes, weights) = namespace(state.position), memory
+        zero = xp.zeros(())
+        length = choose(weights[-1] == 0, lambda: self._first_length(gradient), lambda: zero + 1.0)
         return LBFGSState(
             position=state.trial,
             value=xp.asarray(value),
@@ -134,7 +133,7 @@ class LBFGS(Minimiser):
             stalled=~xp.isfinite(value) | (slope == 0),
             direction=direction,
             length=length,
-            bracket=(xp.zeros(()), xp.full((), xp.inf)),
+            bracket=(zero, zero + xp.inf),
             low=(xp.asarray(value), slope),
             n_trials=xp.asarray(0),
             moves=moves,
@@ -147,14 +146,14 @@ class LBFGS(Minimiser):
         xp = namespace(state.position)
         length, bracket = _next_length(state, value, slope, decreased, finite)
         value_low, slope_low = state.low
-        low = xp.where(decreased, value, value_low), xp.where(decreased, slope, slope_low)
+        low = pick(decreased, value, value_low), pick(decreased, slope, slope_low)
 
         # A search that will not end: forget the curvature and go down the gradient; if that was it already, stop.
         exhausted = state.n_trials >= _MAX_TRIALS
         fresh = state.weights[-1] == 0
         restart = exhausted & ~fresh
         direction = choose(restart, lambda: -state.gradient, lambda: state.direction)
-        length = xp.where(restart, self._first_length(state.gradient), length)
+        length = choose(restart, lambda: self._first_length(state.gradient), lambda: length)
         zero = xp.zeros(())
         return LBFGSState(
             position=state.position,
@@ -166,12 +165,12 @@ class LBFGS(Minimiser):
             stalled=state.stalled | (exhausted & fresh),
             direction=direction,
             length=length,
-            bracket=(xp.where(restart, 0.0, bracket[0]), xp.where(restart, xp.inf, bracket[1])),
+            bracket=(pick(restart, zero, bracket[0]), pick(restart, zero + xp.inf, bracket[1])),
             low=(
-                xp.where(restart, state.value, low[0]),
-                xp.where(restart, -(state.gradient @ state.gradient), low[1]),
+                pick(restart, state.value, low[0]),
+                choose(restart, lambda: -state.gradient.dot(state.gradient), lambda: low[1]),
             ),
-            n_trials=xp.where(restart, 0, state.n_trials + 1),
+            n_trials=pick(restart, 0 * state.n_trials, state.n_trials + 1),
             moves=state.moves,
             changes=state.changes,
             weights=choose(restart, lambda: (zero,) * self.memory, lambda: state.weights),
@@ -179,7 +178,7 @@ class LBFGS(Minimiser):
 
     def _first_length(self, gradient: Array) -> Array:
         xp = namespace(gradient)
-        return xp.minimum(1.0, self.first_step / xp.maximum(xp.sqrt(gradient @ gradient), _TINY))
+        return xp.minimum(1.0, self.first_step / xp.maximum(xp.sqrt(gradient.dot(gradient)), _TINY))
 
 
 def _next_length(state: LBFGSState, value, slope, decreased, finite):
@@ -188,13 +187,17 @@ def _next_length(state: LBFGSState, value, slope, decreased, finite):
     short, long = state.bracket
     guess = _cubic_minimum(short, *state.low, state.length, value, slope)
     good = finite & xp.isfinite(guess)
-    short, long = xp.where(decreased, state.length, short), xp.where(decreased, long, state.length)
-    width = xp.where(xp.isinf(long), state.length, long - short)
-    inside = xp.where(good, xp.clip(guess, short + 0.1 * width, short + 0.9 * width), short + 0.25 * width)
-    beyond = xp.where(
-        good & (guess > state.length), xp.clip(guess, 2.0 * state.length, 8.0 * state.length), 4.0 * state.length
+    short, long = pick(decreased, state.length, short), pick(decreased, long, state.length)
+    width = pick(xp.isinf(long), state.length, long - short)
+    inside = choose(
+        good, lambda: xp.clip(guess, short + 0.1 * width, short + 0.9 * width), lambda: short + 0.25 * width
     )
-    return xp.where(xp.isinf(long), beyond, inside), (short, long)
+    beyond = choose(
+        good & (guess > state.length),
+        lambda: xp.clip(guess, 2.0 * state.length, 8.0 * state.length),
+        lambda: 4.0 * state.length,
+    )
+    return pick(xp.isinf(long), beyond, inside), (short, long)
 
 
 def _two_loops(moves, changes, weights, gradient):
@@ -205,13 +208,13 @@ def _two_loops(moves, changes, weights, gradient):
     if xp.__name__ == "numpy":
         pairs = [pair for pair in pairs if pair[2] > 0]
     for move, change, weight in reversed(pairs):
-        amounts.append(weight * (move @ direction))
+        amounts.append(weight * move.dot(direction))
         direction = direction - amounts[-1] * change
     # The newest pair sets the scale of the directions that the memory does not know.
-    newest = weights[-1] * (changes[-1] @ changes[-1])
-    direction = direction * xp.where(newest > 0, 1.0 / xp.where(newest > 0, newest, 1.0), 1.0)
+    newest = weights[-1] * changes[-1].dot(changes[-1])
+    direction = direction * pick(newest > 0, 1.0 / pick(newest > 0, newest, 1.0), 1.0)
     for (move, change, weight), amount in zip(pairs, reversed(amounts), strict=True):
-        direction = direction + (amount - weight * (change @ direction)) * move
+        direction = direction + (amount - weight * change.dot(direction)) * move
     return direction
 
 
@@ -219,8 +222,8 @@ def _cubic_minimum(left, value_left, slope_left, right, value_right, slope_right
     """Minimiser of the cubic through two points and slopes; NaN where it has none."""
     xp = namespace(right)
     width = right - left
-    first = slope_left + slope_right - 3.0 * (value_right - value_left) / xp.where(width == 0, _TINY, width)
+    first = slope_left + slope_right - 3.0 * (value_right - value_left) / pick(width == 0, _TINY, width)
     square = first**2 - slope_left * slope_right
-    root = xp.sqrt(xp.where(square >= 0, square, xp.nan))
+    root = xp.sqrt(pick(square >= 0, square, xp.nan))
     below = slope_right - slope_left + 2.0 * root
-    return right - width * (slope_right + root - first) / xp.where(below == 0, _TINY, below)
+    return right - width * (slope_right + root - first) / pick(below == 0, _TINY, below)

@@ -55,4 +55,4 @@ class Minimiser(ABC):
 
     def promise(self, state: Any) -> Array:
         """How far the function is likely to be above its minimum, if its curvature is about one."""
-        return 0.5 * (state.gradient @ state.gradient)
+        return 0.5 * state.gradient.dot(state.gradient)

@@ -26,6 +26,7 @@ from quenched.trust import (
     Facts,
     Further,
     Moved,
+    Outlook,
     Reweighted,
     Weighed,
     Weights,
@@ -119,9 +120,7 @@ class Fit(Weighed):
     log_ratios: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)  # log p − log q at check draws
     remarks: tuple[str, ...] = field(default=(), repr=False)  # what a person should know besides
     collapsed: Collapsed | None = field(default=None, repr=False)  # weighed instead, where all at once are too many
-    further: Further | None = field(
-        default=None, repr=False
-    )  # what lies beyond the check draws, where it was looked at
+    outlook: Outlook | Further | None = field(default=None, repr=False)  # what was seen beyond the check draws
     origin: Origin | None = field(default=None, repr=False)  # None after loading; `attach` restores it
     _kept: dict[str, Any] = field(default_factory=dict, repr=False, init=False)  # what was worked out about it
 
@@ -207,6 +206,11 @@ class Fit(Weighed):
         if self._reweighted is not None:
             own = departures(self.space, self.mean, self.sd, self._reweighted, self.weights)
         return own if self.further is None else worst_of_each([*own, *self.further.departures])
+
+    @cached_property
+    def further(self) -> Further | None:
+        """What the target is like beyond the check draws, where it was looked at."""
+        return self.outlook.judged() if isinstance(self.outlook, Outlook) else self.outlook
 
     @property
     def moved(self) -> Moved:

@@ -238,7 +238,7 @@ def _read_one(text: dict[str, Any], arrays: dict[str, np.ndarray], space: Space)
         log_ratios=arrays["log_ratios"],
         remarks=tuple(map(harmless, text["remarks"])),
         collapsed=_read_collapsed(arrays),
-        further=_read_further(text.get("further")),
+        outlook=_read_further(text.get("further")),
         **text["numbers"],
     )
 

@@ -212,6 +212,8 @@ def _real_start(leaf: Leaf, array: np.ndarray) -> np.ndarray:
         shape = leaf.real_shape
     except ValueError as error:
         raise ValueError(f"transforms: {leaf.name}: {error}") from error
+    if isinstance(leaf.transform, Real):
+        return array.reshape(-1)
     vector = np.asarray(leaf.transform.to_real(jnp.asarray(array)))
     if not np.all(np.isfinite(vector)) or not _inside(leaf.transform, vector, array):
         raise ValueError(

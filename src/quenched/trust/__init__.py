@@ -27,7 +27,7 @@ from quenched.trust.departures import (
     reweight,
     worst_of_each,
 )
-from quenched.trust.further import Further, look_further
+from quenched.trust.further import Further, Outlook, look_further
 from quenched.trust.weights import BAD, Weighed, Weights, gains, weigh_ratios
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "Facts",
     "Further",
     "Moved",
+    "Outlook",
     "Reweighted",
     "Trust",
     "Weighed",

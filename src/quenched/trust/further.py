@@ -6,18 +6,19 @@ of a mixture of which the posterior is a part, and weights from it to the target
 posterior alone, and far smaller in its tails (defensive importance sampling: Hesterberg 1995, Owen and Zhou 2000).
 """
 
+from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
-from quenched.draws import Purpose, generator
+from quenched.draws import Purpose, check_draws_of, generator
 from quenched.objective import Problem, log_ratios
-from quenched.posterior import Posterior
+from quenched.posterior import Posterior, natural_moments
 from quenched.targets import Hyper
-from quenched.transforms import Foreign, Parameters
+from quenched.transforms import Foreign, Space
 from quenched.trust.departures import BULK, Departure, Moved, clear_changes, moved, reweight
-from quenched.trust.weights import BAD, Weights, weigh_ratios
+from quenched.trust.weights import BAD, weigh_ratios
 
 MOST_PARAMETERS = 32  # beyond, so few draws fall to each that noise is all they tell
 _EACH = 64  # draws along every parameter
@@ -34,6 +35,31 @@ class Further(NamedTuple):
     departures: list[Departure]  # parameters that they change clearly
 
 
+class Outlook(NamedTuple):
+    """The target's log ratios where check draws do not come: what is made of them is worked out when someone asks."""
+
+    posterior: Posterior
+    space: Space
+    known: np.ndarray  # log ratios at the check draws
+    fresh: np.ndarray  # and at draws further out
+    seed: int
+
+    def judged(self) -> Further:
+        """Weigh a posterior by its check draws and by draws further out, together."""
+        posterior, space = self.posterior, self.space
+        check_draws = check_draws_of(posterior.dim, self.seed).first(len(self.known))
+        mixture, moments = _mixture(posterior, check_draws, self.seed), natural_moments(posterior, space)
+        weights = weigh_ratios(np.concatenate([self.known, self.fresh]) - np.log(mixture.density))
+        own = 1.0 / mixture.density
+        samples = posterior.transform(mixture.draws)
+        found = reweight(space, *moments, samples, weights.weights, own=own / own.sum())
+        # Weights from a mixture are bounded wherever the posterior has mass: where they keep most of the samples, their few
+        # large ones have a k-hat that means nothing.
+        trusted = bool(weights.khat <= BAD or weights.share > BULK)
+        clear = clear_changes(space, *moments, found, weights) if trusted else []
+        return Further(weights.khat, trusted, moved(*moments, found), clear)
+
+
 class _Mixture(NamedTuple):
     """Draws on the scale on which the posterior is a standard normal, and the mixture's density relative to that."""
 
@@ -41,53 +67,61 @@ class _Mixture(NamedTuple):
     density: np.ndarray
 
 
-def look_further(
-    problem: Problem, posterior: Posterior, hyper: Hyper, moments: tuple[Parameters, Parameters], known: np.ndarray,
-    check_draws: np.ndarray, seed: int,
-) -> Further | None:  # fmt: skip
-    """Weigh a posterior by its check draws, whose log ratios are known, and by draws further out.
+def look_further(problem: Problem, posterior: Posterior, hyper: Hyper, known: np.ndarray, seed: int) -> Outlook | None:
+    """Look at the target further out than the check draws, whose log ratios are known.
 
     None for many parameters, and for functions whose calls may take long.
     """
     foreign = any(isinstance(leaf.transform, Foreign) for leaf in problem.space.leaves)
     if problem.dim > MOST_PARAMETERS or problem.programs is None or posterior.member.on_host or foreign:
         return None
-    mixture = _mixture(posterior, check_draws, seed)
-    fresh = log_ratios(problem, posterior.member, hyper, mixture.draws[len(known) :])
-    weights = weigh_ratios(np.concatenate([known, fresh]) - np.log(mixture.density))
-    return _judged(problem, posterior, moments, mixture, weights)
-
-
-def _judged(
-    problem: Problem, posterior: Posterior, moments: tuple[Parameters, Parameters], mixture: _Mixture, weights: Weights
-) -> Further:
-    own = 1.0 / mixture.density
-    samples = posterior.transform(mixture.draws)
-    found = reweight(problem.space, *moments, samples, weights.weights, own=own / own.sum())
-    # Weights from a mixture are bounded wherever the posterior has mass: where they keep most of the samples, their few
-    # large ones have a k-hat that means nothing.
-    known = bool(weights.khat <= BAD or weights.share > BULK)
-    clear = clear_changes(problem.space, *moments, found, weights) if known else []
-    return Further(weights.khat, known, moved(*moments, found), clear)
+    fresh = log_ratios(problem, posterior.member, hyper, _reaching(_axes(posterior), seed))
+    return Outlook(posterior, problem.space, known, fresh, seed)
 
 
 def _mixture(posterior: Posterior, check_draws: np.ndarray, seed: int) -> _Mixture:
-    random, (n, dim) = generator(seed, Purpose.FURTHER), check_draws.shape
-    axes = posterior.scale / np.linalg.norm(posterior.scale, axis=1, keepdims=True)  # rows: along one parameter
-    along = np.repeat(axes, _EACH, axis=0)
-    levels = (random.permuted(np.tile(np.arange(_EACH), (dim, 1)), axis=1).ravel() + random.random(dim * _EACH)) / _EACH
-    draws = random.standard_normal((dim * _EACH, dim))
-    stretched = draws + (_STRETCHED * _quantiles(levels) - np.sum(draws * along, axis=1))[:, None] * along
-    wide, n_wide = 1.0 + _WIDER / np.sqrt(dim), dim * _EACH // 2
-    every = np.concatenate([check_draws, stretched, wide * random.standard_normal((n_wide, dim))])
+    axes, (n, dim) = _axes(posterior), check_draws.shape
+    every = np.concatenate([check_draws, _reaching(axes, seed)])
+    wide, n_wide = _wide(dim)
     by_axis = np.sum(_relative(every @ axes.T, _STRETCHED), axis=1)
     in_all = _relative(np.linalg.norm(every, axis=1), wide, dim)
     return _Mixture(every, (n + _EACH * by_axis + n_wide * in_all) / len(every))
 
 
+def _axes(posterior: Posterior) -> np.ndarray:
+    """Rows: along one parameter."""
+    return posterior.scale / np.linalg.norm(posterior.scale, axis=1, keepdims=True)
+
+
+def _wide(dim: int) -> tuple[float, int]:
+    """How many times wider draws are that are wider in all parameters, and how many there are of them."""
+    return 1.0 + _WIDER / np.sqrt(dim), dim * _EACH // 2
+
+
+def _reaching(axes: np.ndarray, seed: int) -> np.ndarray:
+    """Draws that reach further out: stretched along one parameter, then wider in all."""
+    heights, draws, wider = _standard(len(axes), seed)
+    along = np.repeat(axes, _EACH, axis=0)
+    stretched = draws + (_STRETCHED * heights - np.sum(draws * along, axis=1))[:, None] * along
+    return np.concatenate([stretched, wider])
+
+
+@lru_cache(maxsize=8)
+def _standard(dim: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Heights along every parameter, draws around them, and draws that are wider in all: the same for all posteriors."""
+    random, (wide, n_wide) = generator(seed, Purpose.FURTHER), _wide(dim)
+    levels = (random.permuted(np.tile(np.arange(_EACH), (dim, 1)), axis=1).ravel() + random.random(dim * _EACH)) / _EACH
+    draws = random.standard_normal((dim * _EACH, dim))
+    made = _quantiles(levels), draws, wide * random.standard_normal((n_wide, dim))
+    for part in made:
+        part.setflags(write=False)
+    return made
+
+
 def _quantiles(levels: np.ndarray) -> np.ndarray:
     """Of a standard normal; there are few, and a small fit imports no SciPy."""
-    return np.array([NormalDist().inv_cdf(level) for level in np.maximum(levels, np.finfo(float).tiny)])
+    quantile = NormalDist().inv_cdf
+    return np.array([quantile(level) for level in np.maximum(levels, np.finfo(float).tiny).tolist()])
 
 
 def _relative(distance: np.ndarray, stretch: float, dim: int = 1) -> np.ndarray:

@@ -3,7 +3,7 @@
 import hashlib
 from array import array
 from collections import deque
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
 from functools import cached_property
@@ -159,7 +159,18 @@ def _attributes(value: object) -> dict[str, object]:
 
 
 def _slots(kind: type) -> list[MemberDescriptorType]:
-    return [slot for base in kind.__mro__ for slot in vars(base).values() if isinstance(slot, MemberDescriptorType)]
+    return list(_slots_among_attributes(kind)) if _has_slots(kind) else []
+
+
+@remembered
+def _has_slots(kind: type) -> bool:
+    """Most classes have none among many attributes. Slots themselves are not kept: they would keep their class."""
+    return any(True for _ in _slots_among_attributes(kind))
+
+
+def _slots_among_attributes(kind: type) -> Iterator[MemberDescriptorType]:
+    everything = (value for base in kind.__mro__ for value in vars(base).values())
+    return (value for value in everything if isinstance(value, MemberDescriptorType))
 
 
 def _has_hidden_state(kind: type) -> bool:
