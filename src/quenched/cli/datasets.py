@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from quenched.cli.leaving import begun
 from quenched.cli.misuse import Misuse
 
 _WIDE = 110  # characters: below, descriptions would be cut to nothing
@@ -57,6 +58,7 @@ def fetch(options: argparse.Namespace) -> int:
     """Bring the files of a dataset to this machine and say where they are."""
     from quenched.paper import datasets
 
+    begun()
     for name in datasets.names() if options.name == "all" else (options.name,):
         try:
             paths = datasets.fetch(name)

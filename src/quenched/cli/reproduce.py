@@ -1,9 +1,11 @@
 """`quenched reproduce`: rerun the paper's experiments and write the report."""
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
+from quenched.cli.leaving import INTERRUPTED, begun
 from quenched.cli.misuse import Misuse
 
 _NAMES = ("bivariate", "linear", "logistic", "multiclass", "faces", "groundmotion", "improved", "all")
@@ -29,10 +31,14 @@ def run(options: argparse.Namespace) -> int:
     try:
         from quenched.paper.experiments import reproduce
 
+        begun()
         names = [options.experiments] if isinstance(options.experiments, str) else options.experiments
         written = reproduce(names, full=options.full, out=options.out, jobs=options.jobs)
     except ImportError as error:
         raise Misuse(f'{error} (pip install "quenched[reproduce]" installs all that reproduce needs)') from error
+    except KeyboardInterrupt:
+        print("\nquenched: interrupted; tasks that were finished are kept, and the same command goes on", file=sys.stderr)
+        return INTERRUPTED
     print(f"report   {written.report}\nnumbers  {written.table}")
     if written.failed:
         print(f"failed   {len(written.failed)} tasks; the report lists them, and the next run tries them again")
