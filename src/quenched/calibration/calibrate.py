@@ -13,6 +13,7 @@ import numpy as np
 
 from quenched.calibration.ranks import Band, distribution, rank_of, uniform_band
 from quenched.calibration.verdict import CALIBRATED, RankFinding, in_words, judge_ranks
+from quenched.compiling import program
 from quenched.draws import Purpose, generator
 from quenched.fitting import fit_many
 from quenched.numbers import (
@@ -242,6 +243,6 @@ def _ranked(parameters: Any, fits: Fits, good: np.ndarray, n_samples: int, seed:
     return fits.space.names(), np.concatenate(columns)
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(program, static_argnums=0)
 def _natural_samples(space: Space, member: Any, z: jax.Array) -> Any:
     return jax.vmap(lambda one, draws: jax.vmap(space.to_natural)(one.transform(draws)))(member, z)

@@ -37,7 +37,9 @@ def run(options: argparse.Namespace) -> int:
     except ImportError as error:
         raise Misuse(f'{error} (pip install "quenched[reproduce]" installs all that reproduce needs)') from error
     except KeyboardInterrupt:
-        print("\nquenched: interrupted; tasks that were finished are kept, and the same command goes on", file=sys.stderr)
+        print(
+            "\nquenched: interrupted; tasks that were finished are kept, and the same command goes on", file=sys.stderr
+        )
         return INTERRUPTED
     print(f"report   {written.report}\nnumbers  {written.table}")
     if written.failed:
