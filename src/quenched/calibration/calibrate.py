@@ -223,7 +223,8 @@ def _simulated(simulate, start: Any, n: int, seed: int) -> tuple[Any, Any]:
             f"simulate: its data change shape from call to call ({sorted(shapes)[:2]} ...); keep it fixed."
         )
     stack = lambda trees: jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *trees)
-    return stack([pair[0] for pair in pairs]), stack([pair[1] for pair in pairs])
+    parameters, data = (stack(trees) for trees in zip(*pairs, strict=True))
+    return jax.tree.map(lambda leaf: real_array("simulate: its parameters, one row a call", leaf), parameters), data
 
 
 def _ranked(parameters: Any, fits: Fits, good: np.ndarray, n_samples: int, seed: int) -> tuple[list[str], np.ndarray]:

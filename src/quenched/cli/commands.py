@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from quenched.cli import datasets, fit, reproduce
-from quenched.cli.leaving import INTERRUPTED, NOTHING_REACHED
+from quenched.cli.leaving import INTERRUPTED, NOTHING_REACHED, say
 from quenched.cli.misuse import Misuse
 
 _COMMANDS = (fit, reproduce, datasets)
@@ -18,10 +18,10 @@ def run(arguments: Sequence[str]) -> int:
         options.arguments = list(arguments)
         return options.run(options)
     except Misuse as error:
-        print(f"quenched: {error}", file=sys.stderr)
+        say(f"quenched: {error}", complaint=True)
         return 2
     except KeyboardInterrupt:
-        print(NOTHING_REACHED, file=sys.stderr)
+        say(NOTHING_REACHED, complaint=True)
         return INTERRUPTED
 
 

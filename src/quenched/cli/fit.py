@@ -1,12 +1,11 @@
 """`quenched fit MODEL.py`: fit a log density that is written in a file."""
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quenched.cli.distributed import mesh_of_all, supervised
-from quenched.cli.leaving import INTERRUPTED, begun
+from quenched.cli.leaving import INTERRUPTED, begun, say
 from quenched.cli.misuse import Misuse, blame
 
 if TYPE_CHECKING:
@@ -98,12 +97,12 @@ def run(options: argparse.Namespace) -> int:
     _make_folder(options.out)
     model = _continued(file, result_path) if options.resume else file.model
     if not options.quiet:
-        print(f"Fitting {model.name} of {file.path}\n", flush=True)
+        say(f"Fitting {model.name} of {file.path}\n")
     begun()
     with interrupts_held():  # until what was reached is saved
         fit = _fit(model, file.path, options, result_path, mesh)
         if not fit.history:
-            print(f"quenched: {fit.verdict}\nNothing was reached, so nothing was saved.", file=sys.stderr)
+            say(f"quenched: {fit.verdict}\nNothing was reached, so nothing was saved.", complaint=True)
             return 1
         interrupted = fit.status == "interrupted" or not _diagnosed(fit, options)
         if first:
@@ -203,7 +202,7 @@ def _print(fit: "Fit", quiet: bool) -> None:
     from quenched.results import print_summary
 
     if quiet:
-        print(as_commands(fit.verdict))
+        say(as_commands(fit.verdict))
     else:
         print_summary(fit, Console(), fit.diagnosis, says=as_commands)
 
@@ -217,7 +216,7 @@ def _keep(fit: "Fit", label: str, path: Path) -> None:
         report = write_report(fit, path.with_name(f"{label}.html"), title=label)
     except OSError as error:
         raise Misuse(f"--out {path.parent}: {error}") from error
-    print(f"\nresult  {path}\nreport  {report}")
+    say(f"\nresult  {path}\nreport  {report}")
 
 
 def _make_folder(folder: Path) -> None:

@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn, TextIO
 
+from quenched.text import harmless_lines
+
 INTERRUPTED = 130
 NOTHING_REACHED = "\nquenched: interrupted before anything was reached"
 
@@ -44,6 +46,11 @@ def as_process(run: Callable[[], int]) -> int:
         sys.stderr.flush()
         os._exit(code)
     return code
+
+
+def say(text: object, *, complaint: bool = False) -> None:
+    """Print a text that may hold names, paths and messages of anybody's."""
+    print(harmless_lines(str(text)), file=sys.stderr if complaint else sys.stdout, flush=True)
 
 
 class _Unheard(io.FileIO):
