@@ -8,6 +8,11 @@ def harmless(text: str) -> str:
     return "".join(_escaped(letter) if unicodedata.category(letter) in _CONTROLS else letter for letter in text)
 
 
+def harmless_lines(text: str) -> str:
+    """The same of a text of several lines, which it keeps."""
+    return "\n".join(map(harmless, text.split("\n")))
+
+
 def shown(value: object, most: int = 200) -> str:
     """A value as messages show it: on one line, harmless, not for ever, and whatever it is."""
     try:

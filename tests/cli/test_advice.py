@@ -2,7 +2,7 @@
 
 import pytest
 
-from quenched.cli.commands import as_commands
+from quenched.cli.advice import as_commands
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """What `quenched fit` says about files and options that are not in order: no traceback of ours, and what to do."""
 
+import os
+import subprocess
+
 import pytest
 
 HEAD = "import jax.numpy as jnp\nstart = jnp.zeros(2)\n"
@@ -38,6 +41,11 @@ BROKEN = {
         2,
         ["model.py, line 4, in inner: KeyError: 'a'", "return p['a']"],
     ),
+    "escape sequences": (
+        HEAD + 'def log_density(p):\n    raise RuntimeError("\\x1b[31m")\n',
+        2,
+        ["RuntimeError: \\x1b[31m"],
+    ),
     "vector": (HEAD + "def log_density(p):\n    return -(p**2)\n", 2, ["returned an array of shape (2,)"]),
     "not callable": ("start = 1.0\nlog_density = 3\n", 2, ["log_density=3 is not callable"]),
     "truth values": (GOOD.replace("jnp.zeros(2)", "[True, False]"), 2, ["start: 0 has dtype bool"]),
@@ -68,13 +76,31 @@ def test_a_broken_model(kind, run, write, tmp_path):
     for message in messages:
         assert message in done.stderr
     assert "Traceback" not in done.stderr + done.stdout
+    assert "\x1b" not in done.stderr + done.stdout
     assert not list(tmp_path.glob("out/*"))
+
+
+@pytest.mark.parametrize("letters", ["utf-8", "ascii"])
+def test_what_nobody_reads_or_can_show_is_lost_and_nothing_else(letters, command, write, tmp_path):
+    write("model.py", GOOD)
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with os.fdopen(theirs, "wb") as closed:
+        environment = {**os.environ, "PYTHONIOENCODING": letters}
+        arguments = [command, "fit", "model.py", "--no-diagnosis"]
+        unread = subprocess.run(arguments, cwd=tmp_path, env=environment, stdout=closed, stderr=subprocess.PIPE)
+    assert (unread.returncode, unread.stderr) == (0, b"")
+    assert (tmp_path / "out" / "model.html").exists()
+    read = subprocess.run(arguments, cwd=tmp_path, env=environment, capture_output=True)
+    assert (read.returncode, read.stderr) == (0, b"")
+    assert ("±" if letters == "utf-8" else "\\xb1").encode() in read.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["missing.py"], "missing.py: there is no such file"),
+        (["x" * 300 + ".py"], "there is no such file"),
         (["."], ". is a folder"),
         (["notes.txt"], "notes.txt is neither a Python file nor a Stan program"),
         (["model.py:nothing"], "model.py defines no `nothing` (it has log_density;"),

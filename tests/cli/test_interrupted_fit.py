@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -110,12 +111,50 @@ def test_an_interrupted_diagnosis_keeps_the_fit(call, write, tmp_path, monkeypat
     assert qd.load(tmp_path / "out" / "model.npz").converged
 
 
-def test_an_interrupt_while_the_options_are_read_is_no_traceback(monkeypatch, capsys):
-    import quenched.cli
+# Ctrl-C, once or twice, when a module is imported for the first time; the arguments are the module, how often, and the command's.
+IMPORTED = """
+import os
+import signal
+import sys
 
-    def pressed():
-        raise KeyboardInterrupt
 
-    monkeypatch.setattr(quenched.cli, "_parser", pressed)
-    assert quenched.cli.main(["fit", "model.py"]) == 130
-    assert "interrupted before anything was reached" in capsys.readouterr().err
+class Presses:
+    times = int(sys.argv.pop(2))
+
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            for _ in range(self.times):
+                os.kill(os.getpid(), signal.SIGINT)
+            self.times = 0
+
+
+module = sys.argv.pop(1)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Presses())
+from quenched.cli import main
+
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("module", ["argparse", "numpy", "jax", "quenched.fitting"])
+def test_an_interrupt_while_modules_are_imported_ends_without_a_traceback(module, times, write, tmp_path):
+    write("model.py", PRESSED.format(press="pass"))
+    done = _interrupted(module, times, tmp_path)
+    assert done.returncode == 130
+    assert done.stderr.strip() == "quenched: interrupted before anything was reached"
+
+
+def test_an_interrupt_while_the_report_is_made_keeps_it(write, tmp_path):
+    write("model.py", PRESSED.format(press="pass"))
+    done = _interrupted("quenched.report", 1, tmp_path)
+    assert done.returncode == 130
+    assert done.stderr == ""
+    assert qd.load(tmp_path / "out" / "model.npz").converged
+    assert (tmp_path / "out" / "model.html").exists()
+
+
+def _interrupted(module, times, folder):
+    command = [sys.executable, "-c", IMPORTED, module, str(times), "fit", "model.py", "--no-diagnosis", "--quiet"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

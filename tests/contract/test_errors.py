@@ -47,6 +47,23 @@ def test_bad_starts(start, message):
         fit(start=start)
 
 
+def test_a_fit_as_a_start_of_what_cannot_go_on_from_it():
+    with pytest.raises(ValueError, match=r"start: is a fit.*give its mean, start=fit\.mean"):
+        qd.laplace(normal, fit())
+
+
+@pytest.mark.parametrize("ends", [(np.ma.masked, 1.0), (0.0, np.ma.masked), (np.ma.array([0.0], mask=True), 1.0)])
+def test_ends_of_an_interval_that_are_masked(ends):
+    with pytest.raises(ValueError, match=r"interval.*both ends must be finite numbers"):
+        qd.interval(*ends)
+
+
+def test_true_values_that_are_no_numbers():
+    simulate = lambda random: (np.where(random.random() < 0.1, np.nan, 0.0), random.normal(size=3))
+    with pytest.raises(ValueError, match=r"simulate: its parameters.*NaN"):
+        qd.calibrate(simulate, lambda w, y: -0.5 * jnp.sum((y - w) ** 2), 0.0, n=40)
+
+
 @pytest.mark.parametrize(
     ("transforms", "message"),
     [

@@ -106,8 +106,9 @@ def test_a_stream_that_leads_nowhere_says_why(name):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_without_a_polish_nothing_that_is_not_finite_is_called_converged():
-    assert not hostile_densities.fit("upside down", method=qd.Streaming(polish=False)).converged
+@pytest.mark.parametrize("name", ["upside down", "linear", "flat on one side", "box", "infinite in a region"])
+def test_without_a_polish_the_cause_is_named_too(name):
+    assert complaint(name, hostile_densities.fit(name, method=qd.Streaming(polish=False, max_steps=320))) == ""
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, Expired])

@@ -12,7 +12,9 @@ import pytest
 
 import quenched as qd
 from quenched import threads
+from quenched.compiling import program
 from quenched.execute import deadline, forks
+from quenched.execute import living as living_
 from quenched.execute.living import Living
 from quenched.fitting import progress
 from quenched.objective import problem
@@ -89,6 +91,30 @@ def test_functions_that_hold_much_are_let_go_at_once():
     for number in range(10):
         living(number)
         assert living.cache_info().currsize == 1
+
+
+def test_all_are_let_go_when_programs_are_too_many(monkeypatch):
+    """Those that others have compiled do not count: they are there after all of ours have gone."""
+    programs = [1000]
+    monkeypatch.setattr(living_, "_count_programs", lambda: programs[0])
+    living = Living(lambda key: object(), lambda key: 1)
+    first = living("first")
+    assert living("first") is first
+    living("second")  # as many of others' as there are, nobody knows better yet
+    first = living("first")
+    living("third")
+    assert living("first") is first
+    programs[0] += living_._MOST_PROGRAMS + 1
+    living("fourth")
+    assert living("first") is not first
+
+
+def test_programs_of_our_own_are_let_go_with_all_others():
+    made = program(lambda x: x + 1.0)
+    made(1.0)
+    assert made._cache_size() == 1
+    problem._programs.cache_clear()
+    assert made._cache_size() == 0
 
 
 def fit_a_closure() -> weakref.ref:

@@ -86,6 +86,37 @@ def test_a_download_that_is_killed_leaves_the_cache_sound(server, tmp_path):
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["numbers.bin"]
 
 
+PARENT = """
+from pathlib import Path
+from quenched.paper.experiments.tasks import Task, run_tasks
+
+if __name__ == "__main__":
+    sleep = lambda name: Task("toy", name, "long.experiments.toys:sleep", {"folder": "asleep", "name": name})
+    run_tasks([sleep("one"), sleep("two")], Path("work"), 2)
+"""
+
+
+def test_workers_of_a_process_that_was_killed_end(tmp_path, request):
+    (tmp_path / "parent.py").write_text(PARENT, encoding="utf-8")
+    (tmp_path / "asleep").mkdir()
+    path = os.pathsep.join(filter(None, (str(request.config.rootpath / "tests"), os.environ.get("PYTHONPATH"))))
+    parent = subprocess.Popen([sys.executable, "parent.py"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": path})
+    asleep = lambda: [int(file.read_text()) for file in (tmp_path / "asleep").glob("*.pid")]
+    until(lambda: len(asleep()) == 2)
+    parent.send_signal(signal.SIGKILL)
+    parent.wait(60)
+    until(lambda: not any(os.path.exists(f"/proc/{process}") for process in asleep()))
+
+
+def until(holds):
+    waited = threading.Event()
+    for _ in range(1200):
+        if holds():
+            return
+        waited.wait(0.1)
+    pytest.fail("it never came about")
+
+
 STARVED = """
 import resource, sys
 import jax, jax.numpy as jnp, numpy as np

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from quenched.compiling import program
 from quenched.families import Pattern, make_pattern
 from quenched.nesting import RowArrays, Rows, Split, read_rows, seen_by
 
@@ -142,7 +143,7 @@ def _normaliser(precision: np.ndarray, shift: np.ndarray) -> np.ndarray:
     return 0.5 * quadratic - 0.5 * np.linalg.slogdet(precision)[1]
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(program, of_functions=True, static_argnums=0)
 def second_order(rows: Rows, arrays: RowArrays, centre: Any, given: Any) -> Any:
     """Values, slopes and curvatures of all rows in the combinations that they see."""
     value = lambda v, own: rows.log_density(arrays.back @ v, jnp.zeros(0), own, given)
@@ -150,7 +151,7 @@ def second_order(rows: Rows, arrays: RowArrays, centre: Any, given: Any) -> Any:
     return jax.vmap(of_row)(centre, arrays.own)
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(program, of_functions=True, static_argnums=0)
 def _tilted(rows: Rows, arrays: RowArrays, means: Any, factors: Any, cavity: Any, shift: Any, given: Any) -> Any:
     """Log mass, mean and covariance of term times cavity, by points of the current marginal, which is near to it."""
 
@@ -171,7 +172,7 @@ def _tilted(rows: Rows, arrays: RowArrays, means: Any, factors: Any, cavity: Any
     return jax.lax.map(lambda row: of_row(*row), (means, factors, cavity, shift, arrays.own))
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(program, of_functions=True, static_argnums=0)
 def log_errors(rows: Rows, arrays: RowArrays, means: Any, spreads: Any, precision: Any, shift: Any, given: Any) -> Any:
     """log E[term / site] of every row under Gaussians of the one number that it sees; means are (rows, places)."""
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from quenched.calibration.ranks import Band, distribution, rank_of, uniform_band
 from quenched.calibration.verdict import CALIBRATED, RankFinding, in_words, judge_ranks
+from quenched.compiling import program
 from quenched.draws import Purpose, generator
 from quenched.fitting import fit_many
 from quenched.numbers import (
@@ -222,7 +223,8 @@ def _simulated(simulate, start: Any, n: int, seed: int) -> tuple[Any, Any]:
             f"simulate: its data change shape from call to call ({sorted(shapes)[:2]} ...); keep it fixed."
         )
     stack = lambda trees: jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *trees)
-    return stack([pair[0] for pair in pairs]), stack([pair[1] for pair in pairs])
+    parameters, data = (stack(trees) for trees in zip(*pairs, strict=True))
+    return jax.tree.map(lambda leaf: real_array("simulate: its parameters, one row a call", leaf), parameters), data
 
 
 def _ranked(parameters: Any, fits: Fits, good: np.ndarray, n_samples: int, seed: int) -> tuple[list[str], np.ndarray]:
@@ -242,6 +244,6 @@ def _ranked(parameters: Any, fits: Fits, good: np.ndarray, n_samples: int, seed:
     return fits.space.names(), np.concatenate(columns)
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(program, static_argnums=0)
 def _natural_samples(space: Space, member: Any, z: jax.Array) -> Any:
     return jax.vmap(lambda one, draws: jax.vmap(space.to_natural)(one.transform(draws)))(member, z)

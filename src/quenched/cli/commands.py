@@ -1,18 +1,46 @@
-"""Advice as something to type: what a verdict says in Python, in the words of the command line."""
+"""Every command, and what becomes of what it raises."""
 
-import re
+import argparse
+import sys
+from collections.abc import Sequence
 
-_SPOKEN = (
-    (r'family="(\w+)"', r"--family \1"),
-    (r"\b(draws|starts)=(\d+)", r"--\1 \2"),
-    (r"qd\.fit\(log_density, fit(?:, data=data)?\)", "--resume"),
-    (r"fit\.resample\(n\)", "quenched.load(FILE).attach(log_density, data).resample(n) in Python"),
-    (r"diagnosis\.linear_response\.sd", "linear response (in the report)"),
-)
+from quenched.cli import datasets, fit, reproduce
+from quenched.cli.leaving import INTERRUPTED, NOTHING_REACHED, say
+from quenched.cli.misuse import Misuse
+
+_COMMANDS = (fit, reproduce, datasets)
 
 
-def as_commands(verdict: str) -> str:
-    """The same sentences, with the options of `quenched fit` where there are any."""
-    for python, command in _SPOKEN:
-        verdict = re.sub(python, command, verdict)
-    return verdict
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code."""
+    try:
+        options = _parser().parse_args(arguments)
+        options.arguments = list(arguments)
+        return options.run(options)
+    except Misuse as error:
+        say(f"quenched: {error}", complaint=True)
+        return 2
+    except KeyboardInterrupt:
+        say(NOTHING_REACHED, complaint=True)
+        return INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="quenched",
+        description="Bayesian inference with frozen draws: the best Gaussian posterior, a bound on the log evidence, "
+        "and how far to trust them.",
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in _COMMANDS:
+        command.add_parser(commands)
+    return parser
+
+
+class _Version(argparse.Action):
+    def __call__(self, *_):
+        from importlib.metadata import version
+
+        print(f"quenched {version('quenched')}")
+        sys.exit(0)

@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from quenched.cli.leaving import begun, say
 from quenched.cli.misuse import Misuse
 
 _WIDE = 110  # characters: below, descriptions would be cut to nothing
@@ -57,6 +58,7 @@ def fetch(options: argparse.Namespace) -> int:
     """Bring the files of a dataset to this machine and say where they are."""
     from quenched.paper import datasets
 
+    begun()
     for name in datasets.names() if options.name == "all" else (options.name,):
         try:
             paths = datasets.fetch(name)
@@ -64,5 +66,5 @@ def fetch(options: argparse.Namespace) -> int:
             raise Misuse(str(error)) from error
         folders = sorted({str(path.parent) for path in paths})
         files = "1 file" if len(paths) == 1 else f"{len(paths)} files"
-        print(f"{name}: {files} in {', '.join(folders)}")
+        say(f"{name}: {files} in {', '.join(folders)}")
     return 0

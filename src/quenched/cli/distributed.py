@@ -25,7 +25,7 @@ def supervised(arguments: list[str]) -> int | None:
     command = [
         sys.executable,
         "-c",
-        "import sys; from quenched.cli import main; sys.exit(main(sys.argv[1:]))",
+        "import sys; from quenched.cli import main; sys.exit(main())",
         *arguments,
     ]
     child = subprocess.Popen(command, env={**os.environ, _CHILD: "1"})

@@ -1,11 +1,11 @@
 """`quenched fit MODEL.py`: fit a log density that is written in a file."""
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quenched.cli.distributed import mesh_of_all, supervised
+from quenched.cli.leaving import INTERRUPTED, begun, say
 from quenched.cli.misuse import Misuse, blame
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Fit, print, save, report."""
     from quenched.cli.model import read_model_file
-    from quenched.execute import interrupts_held, obey_interrupts, writes
+    from quenched.execute import interrupts_held, writes
 
     mesh = None
     if options.distributed:
@@ -92,24 +92,24 @@ def run(options: argparse.Namespace) -> int:
         mesh = mesh_of_all(options.row_shards)
     first = writes(mesh)
     options.quiet = options.quiet or not first
-    with interrupts_held():  # the file may well compile something
-        file = read_model_file(options.model, options.data)
-        obey_interrupts()
+    file = read_model_file(options.model, options.data)
     result_path = options.out / f"{file.label}.npz"
     _make_folder(options.out)
     model = _continued(file, result_path) if options.resume else file.model
     if not options.quiet:
-        print(f"Fitting {model.name} of {file.path}\n", flush=True)
-    fit = _fit(model, file.path, options, result_path, mesh)
-    if not fit.history:
-        print(f"quenched: {fit.verdict}\nNothing was reached, so nothing was saved.", file=sys.stderr)
-        return 1
-    interrupted = fit.status == "interrupted" or not _diagnosed(fit, options)
-    if first:
-        _print(fit, options.quiet)
-        _keep(fit, file.label, result_path)
-    if interrupted:
-        return 130
+        say(f"Fitting {model.name} of {file.path}\n")
+    begun()
+    with interrupts_held():  # until what was reached is saved
+        fit = _fit(model, file.path, options, result_path, mesh)
+        if not fit.history:
+            say(f"quenched: {fit.verdict}\nNothing was reached, so nothing was saved.", complaint=True)
+            return 1
+        interrupted = fit.status == "interrupted" or not _diagnosed(fit, options)
+        if first:
+            _print(fit, options.quiet)
+            _keep(fit, file.label, result_path)
+        if interrupted or _pressed():
+            return INTERRUPTED
     return 0 if fit.converged and fit.finite else 1
 
 
@@ -157,6 +157,17 @@ def _diagnosed(fit: "Fit", options: argparse.Namespace) -> bool:
     return True
 
 
+def _pressed() -> bool:
+    """Whether Ctrl-C has been held back, so far."""
+    from quenched.execute import obey_interrupts
+
+    try:
+        obey_interrupts()
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
 def _continued(file: "ModelFile", path: Path) -> "Model":
     """The model, beginning at the earlier result, in the space of the model as it is now."""
     from dataclasses import replace
@@ -187,11 +198,11 @@ def _shapes(leaves: Any) -> str:
 def _print(fit: "Fit", quiet: bool) -> None:
     from rich.console import Console
 
-    from quenched.cli.commands import as_commands
+    from quenched.cli.advice import as_commands
     from quenched.results import print_summary
 
     if quiet:
-        print(as_commands(fit.verdict))
+        say(as_commands(fit.verdict))
     else:
         print_summary(fit, Console(), fit.diagnosis, says=as_commands)
 
@@ -205,7 +216,7 @@ def _keep(fit: "Fit", label: str, path: Path) -> None:
         report = write_report(fit, path.with_name(f"{label}.html"), title=label)
     except OSError as error:
         raise Misuse(f"--out {path.parent}: {error}") from error
-    print(f"\nresult  {path}\nreport  {report}")
+    say(f"\nresult  {path}\nreport  {report}")
 
 
 def _make_folder(folder: Path) -> None:

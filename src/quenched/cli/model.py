@@ -3,6 +3,7 @@
 import importlib.util
 import inspect
 import json
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -125,9 +126,9 @@ def _array(path: Path, name: str, value: list) -> np.ndarray:
 def _split(reference: str) -> tuple[Path, str | None]:
     before, colon, after = reference.rpartition(":")
     path, name = (Path(before), after) if colon and after.isidentifier() else (Path(reference), None)
-    if path.is_dir():
+    if os.path.isdir(path):  # False where it cannot be told, as of names that are too long
         raise Misuse(f"{path} is a folder; name a Python file in it.")
-    if not path.exists():
+    if not os.path.exists(path):
         raise Misuse(f"{path}: there is no such file.")
     if path.suffix not in (".py", ".stan"):
         raise Misuse(

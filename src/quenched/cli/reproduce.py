@@ -4,7 +4,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from quenched.cli.leaving import INTERRUPTED, begun, say
 from quenched.cli.misuse import Misuse
+from quenched.files import read_folder_to_write
 
 _NAMES = ("bivariate", "linear", "logistic", "multiclass", "faces", "groundmotion", "improved", "all")
 
@@ -29,11 +31,18 @@ def run(options: argparse.Namespace) -> int:
     try:
         from quenched.paper.experiments import reproduce
 
+        out = read_folder_to_write("--out", options.out)
+        begun()
         names = [options.experiments] if isinstance(options.experiments, str) else options.experiments
-        written = reproduce(names, full=options.full, out=options.out, jobs=options.jobs)
+        written = reproduce(names, full=options.full, out=out, jobs=options.jobs)
     except ImportError as error:
         raise Misuse(f'{error} (pip install "quenched[reproduce]" installs all that reproduce needs)') from error
-    print(f"report   {written.report}\nnumbers  {written.table}")
+    except (OSError, ValueError) as error:  # a disk that is full by now, or a folder from the start
+        raise Misuse(f"{error}" if isinstance(error, ValueError) else f"--out {options.out}: {error}") from error
+    except KeyboardInterrupt:
+        say("\nquenched: interrupted; finished tasks are kept, and the same command goes on", complaint=True)
+        return INTERRUPTED
+    say(f"report   {written.report}\nnumbers  {written.table}")
     if written.failed:
-        print(f"failed   {len(written.failed)} tasks; the report lists them, and the next run tries them again")
+        say(f"failed   {len(written.failed)} tasks; the report lists them, and the next run tries them again")
     return 1 if written.failed else 0

@@ -16,6 +16,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
+from quenched.compiling import program
 from quenched.diagnostics.conjugate_gradients import solve_all
 from quenched.diagnostics.curvature import Curvature
 from quenched.diagnostics.products import Products, by_differences, by_expansions, plan, width
@@ -198,7 +199,7 @@ def _expectation(function: Callable[[Any], Any], space: Space, coordinates: Coor
     return mean, jax.lax.map(lambda one: pull(one)[0], jnp.eye(mean.size), batch_size=_ROWS)
 
 
-@jax.jit
+@program
 def _of_means(coordinates: Coordinates) -> Array:
     """The derivative of the means on the real line in whitened coordinates."""
     mean, pull = jax.vjp(lambda vector: coordinates.read(vector)[0].mean, jnp.zeros(coordinates.size))

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.compiling import program
 from quenched.draws import Purpose, antithetic, stream
 from quenched.families import Member
 from quenched.objective import Problem, cut, place
@@ -67,7 +68,7 @@ def _standardised_on_host(posterior: Any, z: Array, gradients: Array) -> tuple[A
     return u, posterior.factor.solve(along.T).T / np.sqrt(posterior.factor.inverse[posterior.pattern.diagonal])
 
 
-@jax.jit
+@program
 def _standardised(posterior: Member, z: Array, gradients: Array) -> tuple[Array, Array]:
     """Standardised coordinates, and the gradients along them."""
     points, pull = jax.vjp(posterior.transform, z)

@@ -10,7 +10,7 @@ from quenched.execute.host import Host, HostFunction
 from quenched.execute.interrupts import interrupts_at_once, interrupts_held, obey_interrupts
 from quenched.execute.kept import keep_programs
 from quenched.execute.lapack import compiled, in_small_calls
-from quenched.execute.living import Identified, Living, bytes_held, shared_by_functions
+from quenched.execute.living import Identified, Living, bytes_held
 from quenched.execute.lost import LostProcess
 from quenched.execute.memory import out_of_memory
 from quenched.execute.mesh_devices import exchanged, on_devices
@@ -58,7 +58,6 @@ __all__ = [
     "out_of_memory",
     "pickled",
     "read_mesh",
-    "shared_by_functions",
     "trace",
     "until",
     "writes",

@@ -1,9 +1,10 @@
 """Which compiled programs stay in memory: those of functions that come back, and of the last few that may.
 
 A process that fits thousands of closures must not hold thousands of programs: each takes megabytes, and pieces of address
-space, of which Linux allows 65,530 to a process; XLA ends it with a signal when there are no more. So programs of functions
-that were seen once are let go after a few others, and kept from the second time on; of those let go only a number is
-remembered, by which they are known if they come back.
+space; XLA ends it with a signal when there are no more. So programs of functions that were seen once are let go after a few
+others, and kept from the second time on; of those let go only a number is remembered, by which they are known if they come
+back. Where functions that return, ever new shapes, or algebra of our own have come to too many programs all the same, all are
+let go: what is still needed is compiled again, in less time than it took to come to so many.
 """
 
 import gc
@@ -17,21 +18,21 @@ from types import CellType
 from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import ref
 
+import jax
+
+from quenched.compiling import let_go_of_programs
+from quenched.execute.memory import give_back_freed
+
 _NEW = 6  # functions that were seen once
 _BYTES_OF_NEW = 8e6  # that these hold; programs hold them several times
 _RETURNING = 64
+_MOST_PROGRAMS = 400  # besides those that others have compiled
 _REMEMBERED = 4096
 _MOST_MAPS = 30_000  # pieces of address space
-_LOOKED_AT = 16  # calls between two looks at them
+_LOOKED_AT = 16  # calls between two looks at programs and pieces
 _MAPS = Path("/proc/self/maps")
 
 Made = TypeVar("Made")
-_shared: list[Callable[[], None]] = []  # ways to empty the caches of programs that many functions share
-
-
-def shared_by_functions(clear: Callable[[], None]) -> None:
-    """Have the cache of a program that takes functions as arguments emptied when functions are let go."""
-    _shared.append(clear)
 
 
 class Weakly:
@@ -85,6 +86,7 @@ class Living(Generic[Made]):
         self._gone: OrderedDict[int, None] = OrderedDict()
         self._unkept, self._bytes_unkept = 0, 0
         self._lock, self._calls = RLock(), 0
+        self._others = 0  # programs that were left when all of ours had been let go
 
     def __call__(self, key: Hashable) -> Made:
         """What is made of it, or was."""
@@ -93,8 +95,8 @@ class Living(Generic[Made]):
 
     def _found(self, key: Hashable) -> Made:
         self._calls += 1
-        if not self._calls % _LOOKED_AT and _count_maps() > _MOST_MAPS:
-            self.cache_clear()  # one function may be compiled for ever new shapes
+        if not self._calls % _LOOKED_AT and self._too_many():
+            self.cache_clear()
         if key in self._new:
             self._returning[key] = self._new.pop(key)[0]
         if key in self._returning:
@@ -124,11 +126,15 @@ class Living(Generic[Made]):
     def cache_clear(self) -> None:
         """Let go of everything."""
         self._returning.clear()
-        self._sweep()
+        self._sweep(everything=True)
+        self._others = _count_programs()
+
+    def _too_many(self) -> bool:
+        return _count_programs() > self._others + _MOST_PROGRAMS or _count_maps() > _MOST_MAPS
 
     def _make_room(self, coming: int) -> None:
         held = sum(size for _, size in self._new.values())
-        if _count_maps() > _MOST_MAPS:
+        if self._too_many():
             self.cache_clear()
         elif len(self._new) >= _NEW or (self._new and held + coming > _BYTES_OF_NEW):
             self._sweep()
@@ -136,21 +142,25 @@ class Living(Generic[Made]):
             self._returning.popitem(last=False)
             self._sweep()
 
-    def _sweep(self) -> None:
+    def _sweep(self, everything: bool = False) -> None:
         """Let go of all that were seen once, and of the programs that hold them."""
         for key in self._new:
             self._gone[hash(key)] = None
         while len(self._gone) > _REMEMBERED:
             self._gone.popitem(last=False)
         self._new.clear()
-        self._release()
+        self._release(everything)
 
-    def _release(self) -> None:
-        """Empty the programs that functions share."""
+    def _release(self, everything: bool = False) -> None:
+        """Empty the programs that functions share; or all."""
         self._unkept, self._bytes_unkept = 0, 0
-        for clear in _shared:
-            clear()
+        let_go_of_programs(everything)
         gc.collect()  # programs and the functions inside them refer to each other
+        give_back_freed()
+
+
+def _count_programs() -> int:
+    return len(jax.devices()[0].client.live_executables())
 
 
 def _count_maps() -> int:

@@ -1,6 +1,8 @@
 """How much memory one draw needs: an upper bound read off the traced program, before anything is compiled; and what to do without."""
 
+import ctypes
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import jax
 import numpy as np
@@ -22,6 +24,12 @@ def out_of_memory(error: Exception) -> MemoryError | None:
         f"{_BEGINS} ({words[:200] or 'no more is said'}). Give memory= a number of bytes, so that draws are "
         'evaluated in chunks; fewer draws; family="diagonal" or LowRank(k), which hold fewer numbers; or fewer data at a time.'
     )
+
+
+def give_back_freed() -> None:
+    """Give memory that was freed back to the system: glibc keeps what compilers leave between the pieces still in use."""
+    with suppress(AttributeError, OSError, TypeError):  # another library of C
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def bytes_per_point(function: Callable, *arguments) -> int:

@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.compiling import let_go_with_functions
 from quenched.execute.effort import Effort, Program
 from quenched.execute.executor import Evaluation, Executor
 from quenched.execute.interrupts import obey_interrupts
 from quenched.execute.lapack import calls_lapack, divided, points_together
-from quenched.execute.living import Weakly, shared_by_functions
+from quenched.execute.living import Weakly
 from quenched.execute.memory import bytes_per_point
 from quenched.execute.waiting import Wait
 
@@ -137,7 +138,7 @@ def _bytes(function: Callable, structure: Any, shapes: tuple[jax.ShapeDtypeStruc
     return bytes_per_point(function, *jax.tree.unflatten(structure, shapes))
 
 
-shared_by_functions(_bytes.cache_clear)
+let_go_with_functions(_bytes.cache_clear)
 
 
 def points_that_fit(one: int, memory: float) -> int:

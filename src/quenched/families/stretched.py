@@ -7,10 +7,10 @@ that of the Gaussian, whatever c is. c = 0 is the Gaussian.
 
 from typing import ClassVar
 
-import jax
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.compiling import program
 from quenched.families.elimination import Factor
 from quenched.families.member import LOG_TWO_PI, Member
 from quenched.families.roles import shape
@@ -22,8 +22,8 @@ from quenched.precision import in_double
 _DEGREES = 12  # of Hermite polynomials by which two coordinates go together; what they leave out is each one's own
 _COLUMNS = 256  # of a covariance at a time
 
-_stretch, _unstretch = jax.jit(stretch), jax.jit(unstretch)
-_moments, _hermite = jax.jit(stretch_moments), jax.jit(hermite_moments, static_argnums=1)
+_stretch, _unstretch = program(stretch), program(unstretch)
+_moments, _hermite = program(stretch_moments), program(hermite_moments, static_argnums=1)
 
 
 class StretchedGaussian(Member):

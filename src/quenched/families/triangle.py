@@ -77,7 +77,7 @@ def solve_lower(lower: Array, right: Array, *, transposed: bool = False) -> Arra
         columns = right[:, None] if right.ndim == 1 else right
         return triangular_solve(lower, columns, left_side=True, lower=True, transpose_a=transposed).reshape(right.shape)
     if not np.diagonal(lower).all():
-        return np.full_like(right, np.nan)
+        return np.full(right.shape, np.nan)
     if len(lower) <= _SMALL:
         return np.linalg.solve(lower.T if transposed else lower, right)
     from scipy.linalg import solve_triangular

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.compiling import program
 from quenched.families.bends import met_by_bends, n_bends, n_terms, terms, unpack_bends
 from quenched.families.full import Full, FullGaussian
 from quenched.families.gaussian import Family
@@ -70,7 +71,7 @@ class WarpedGaussian(Member):
     def standardise(self, points):
         return self._draws_behind(jnp.atleast_2d(points)).reshape(points.shape)
 
-    @jax.jit
+    @program
     def _draws_behind(self, rows: Array) -> Array:
         """One coordinate after the other, each given those before it."""
         warped = solve_lower(self.gaussian.scale, (rows - self.mean).T).T

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.compiling import known
-from quenched.execute import Wait, compiled, shared_by_functions
+from quenched.compiling import known, let_go_with_functions, program
+from quenched.execute import Wait, compiled
 from quenched.fitting.rows import Widths, choose_rows, put, rows, take
 from quenched.objective import Rows
 
@@ -133,20 +133,20 @@ def lane_program(**settings: Any) -> Callable[[Callable], Callable]:
 
     def decorate(function: Callable) -> Callable:
         @cache
-        def program() -> Callable:
+        def made() -> Callable:
             return compiled(function, compiler_options=known(_OWN_LOOPS), **settings)
 
         @wraps(function)
         def call(*inputs):
-            return program()(*inputs)
+            return made()(*inputs)
 
-        shared_by_functions(lambda: program().clear_cache() if program.cache_info().currsize else None)
+        let_go_with_functions(lambda: made().clear_cache() if made.cache_info().currsize else None)
         return call
 
     return decorate
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(program, of_functions=True, static_argnums=0)
 def _begin(machines: Machines, inputs: Any, context: Any) -> Carried:
     state = jax.vmap(lambda row: machines.begin(row, context))(inputs)
     # Types that are not weak: a program would be compiled twice, for the first turns and for those after.
@@ -177,15 +177,11 @@ def _advance(machines: Machines, lanes: Carried, data: Rows, context: Any) -> Ca
     return jax.lax.while_loop(unfinished, together, (lanes, jnp.asarray(0)))[0]
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(program, of_functions=True, static_argnums=0)
 def _report(machines: Machines, lanes: Carried, context: Any) -> Any:
     return jax.vmap(lambda state: machines.report(state, context))(lanes.state)
 
 
-shared_by_functions(_begin.clear_cache)  # pyright: ignore
-shared_by_functions(_report.clear_cache)  # pyright: ignore
-
-
-@partial(jax.jit, donate_argnums=2)
+@partial(program, donate_argnums=2)
 def _merge(fresh: jax.Array, new: Carried, old: Carried) -> Carried:
     return choose_rows(fresh, new, old)

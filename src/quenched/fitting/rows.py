@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from quenched.compiling import program
+
 _WIDTHS = (1, 2, 4, 8, 16, 32, 128)
 
 
@@ -53,7 +55,7 @@ def choose_rows(condition: jax.Array, yes: Any, no: Any) -> Any:
     return jax.tree.map(choose, yes, no)
 
 
-@jax.jit
+@program
 def take(tree: Any, index: jax.Array) -> Any:
     """These problems of a tree on the device, in one program."""
     return jax.tree.map(lambda leaf: leaf[index], tree)

@@ -149,10 +149,11 @@ class Standing:
         if flight is not None or not search:
             return flight
         problem = self.batch.one(place)
+        where = None
         if code is Code.NOT_FINITE:
             n, draws = int(self.reached.n_draws[place]), self.settings.draws
-            return blame_reached(problem, member, hyper, draws if n == draws.n else draws.grow(n))
-        return blame_tails(problem, self.points[place], hyper)
+            where = blame_reached(problem, member, hyper, draws if n == draws.n else draws.grow(n))
+        return where or blame_tails(problem, self.points[place], hyper)
 
 
 def _nothing(n: int) -> np.ndarray:

@@ -20,6 +20,7 @@ import numpy as np
 from quenched.draws import Draws, Purpose, generator, make, smallest, stream
 from quenched.execute import Expired, Here, InBlocks
 from quenched.fitting.ascent import Ascent, Watch
+from quenched.fitting.blame import blame_flight, blame_reached
 from quenched.fitting.method import Base, Joint, Method
 from quenched.fitting.newton import Expander, Search
 from quenched.numbers import yes_or_no
@@ -35,7 +36,7 @@ _FEWEST_ROWS = 512
 _FIRST_SCALE = 1e-2  # standard deviation of all parameters about a start where the log density has no curvature, ...
 _NARROWER = 12  # ... and how often it is divided by four until the first rows are finite
 _TIMES = 16  # as many rows in every ascent before the polish as in the one before
-_DRAWS = 16  # at the least, at every step
+_DRAWS, _MOST_DRAWS = 16, 4096  # at every step, while there is a choice
 
 OPTIMISERS: dict[str, Callable[[Any], Any]] = {
     "sgd": lambda optax: optax.sgd(0.5),
@@ -155,8 +156,9 @@ class Streaming(Method):
         note = f"Streamed in {source.steps} steps, {source.passes:.2f} passes over the data"
         slope, totals = objective.slope(at, np.zeros(at.size), reached.hyper, profile=True)
         if not (np.isfinite(slope.bound) and np.isfinite(slope.gradient).all()):
-            # The stream has run away, or out of the support: what there is to say of that is seen from the start.
-            at, code, note = source.narrowed(objective, base, 1.0), Code.NOT_FINITE, f"{note}, which led nowhere"
+            # The stream has run away, or out of the support: it is told why, and given back its start.
+            note = f"{note}, which led nowhere{_astray(objective, reached, base)}"
+            at, code = source.narrowed(objective, base, 1.0), Code.NOT_FINITE
             slope, totals = objective.slope(at, np.zeros(at.size), base.hyper, profile=True)
         objective.n_evaluations += round(source.evaluations)
         bound, steepness = float(slope.bound), float(np.max(np.abs(slope.gradient)))
@@ -277,7 +279,7 @@ class Source:
         if self.n_rows and self.rows < max(self.n_rows):
             self.rows *= 2
         else:
-            self.n_draws *= 2
+            self.n_draws = max(self.n_draws, min(2 * self.n_draws, _MOST_DRAWS))
 
     def _draws(self) -> Draws:
         return make(
@@ -312,6 +314,14 @@ def _raised(objective: Objective, base: Base, slack: float, watch: Watch) -> Asc
     if found.code is Code.INTERRUPTED:
         raise KeyboardInterrupt
     return found
+
+
+def _astray(objective: Objective, reached: Streamed, base: Base) -> str:
+    """Why the bound is not finite where a stream has led, if it can be seen there; far away nothing is seen of its cause."""
+    member, problem = reached.at.reference, objective.problem
+    far = blame_flight(problem, member, np.asarray(base.origin.reference.mean)) is not None
+    why = None if far else blame_reached(problem, member, reached.hyper, objective.draws)
+    return "" if why is None else f". {why.rstrip('.')}"
 
 
 def _kept(state: Any, fresh: Any, optimiser: str) -> Any:

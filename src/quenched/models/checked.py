@@ -84,7 +84,7 @@ def checked_training(
     y = np.asarray(y, dtype=np.float64) if numeric else y
     if sample_weight is None:
         return X, y, None
-    _refuse_masked("sample_weight", sample_weight)
+    sample_weight = real_array("sample_weight", sample_weight)[()]  # a number rather than an array of no axes
     try:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     except Exception as error:  # of whatever it is, when it is made an array

@@ -14,6 +14,7 @@ from jax.scipy.special import gammaln
 from scipy.special import k1
 
 from quenched.arrays import Array
+from quenched.compiling import program
 from quenched.numbers import finite_number, positive_number, real_array
 from quenched.text import shown
 
@@ -95,7 +96,7 @@ def read_noise(noise: Any) -> Noise:
     return noise
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(program, static_argnums=0)
 def pull(noise: Noise, size: Array) -> Array:
     """−f'(u) / u at u = `size`: the weight of a residual in the quadratic that touches the noise there from below.
 

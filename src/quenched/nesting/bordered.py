@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.compiling import program
 from quenched.families import Layout
 from quenched.nesting.algebra import Inverse, inverted, unit_factors
 
@@ -157,7 +158,7 @@ def factorise(band: Array, border: Array, corner: Array, width: int) -> Factor:
     return Factor(pivots, along, scaled, corner)
 
 
-_factorise_jit = jax.jit(factorise, static_argnums=3)
+_factorise_jit = program(factorise, static_argnums=3)
 
 
 def selected(factor: Factor, corner: Array) -> tuple[Array, Array]:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.compiling import program
 from quenched.draws import Purpose, make, stream
 from quenched.execute import Identified
 from quenched.families import lengthen, log_slopes, no_tails, turns
@@ -142,7 +143,7 @@ def _where_found(solved: Solved) -> np.ndarray:
     return np.where(solved.error <= _AT_REST, solved.bound, -np.inf)
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(program, of_functions=True, static_argnums=0)
 def _solve(inner: Inner, thetas: Array, handed: Handed, near: Near | None) -> Solved:
     return solve_from(inner, thetas, handed, near)
 

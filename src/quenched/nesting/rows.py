@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.compiling import program
 from quenched.draws import Purpose, generator, make, stream
 from quenched.nesting.maps import Maps, SharedMaps, make_maps
 from quenched.nesting.split import Split
@@ -176,7 +177,7 @@ def _structure(rows: Rows, own: Own, centre: np.ndarray, theta: np.ndarray, give
     return forth, bool(np.allclose(curved, others, rtol=_SAME, atol=_SAME * np.abs(curved).max()))
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(program, of_functions=True, static_argnums=0)
 def _probe(rows: Rows, points: Array, thetas: Array, own: Own, given: Any) -> tuple[Array, Array, Array]:
     """Values, slopes and curvatures of all rows at some points, (points, rows, ...)."""
     value = lambda v, theta, own: rows.log_density(v, theta, own, given)

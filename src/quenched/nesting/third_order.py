@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.compiling import program
 from quenched.nesting.at_mode import AtMode
 from quenched.nesting.by_draws import ByDraws
 from quenched.nesting.newton import Conditionals
@@ -71,7 +72,7 @@ def _of_terms(inner: Any, theta: np.ndarray, mean: np.ndarray, covariance: np.nd
     return pull, skewness
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(program, of_functions=True, static_argnums=0)
 def _third_of_rows(rows: Rows, arrays: RowArrays, centre: Array, theta: Array, given: Any) -> Array:
     """(rows, size, size, size), in the combinations that rows see."""
     value = lambda v, own: rows.log_density(arrays.back @ v, theta, own, given)
@@ -83,7 +84,7 @@ def _of_log_density(inner: Any, theta: Any, mean: Any, covariance: Any, paths: A
     return tuple(np.asarray(part) for part in _third_of_log_density(inner, theta, mean, covariance, paths, arrays.data))
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(program, of_functions=True, static_argnums=0)
 def _third_of_log_density(inner: ByDraws, theta: Array, mean: Array, covariance: Array, paths: Array, data: Any):
     value = lambda u: inner.log_density(theta, u, data)
     pull = jax.grad(lambda u: jnp.sum(jax.hessian(value)(u) * covariance))(mean)

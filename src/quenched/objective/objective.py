@@ -13,9 +13,9 @@ import jax
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.compiling import small_program
+from quenched.compiling import let_go_with_functions, small_program
 from quenched.draws import Draws
-from quenched.execute import Program, Wait, obey_interrupts, shared_by_functions
+from quenched.execute import Program, Wait, obey_interrupts
 from quenched.families import Member
 from quenched.lately import Lately
 from quenched.objective.bound import (
@@ -150,8 +150,8 @@ def cut(points: np.ndarray, chunk: int) -> Iterator[tuple[np.ndarray, np.ndarray
 
 _slope = Program(slope_in_chunks, static_argnums=(0, 1, 2))
 _ratios = Program(ratios_in_chunks, static_argnums=(0, 1))
-shared_by_functions(_slope.clear)
-shared_by_functions(_ratios.clear)
+let_go_with_functions(_slope.clear)
+let_go_with_functions(_ratios.clear)
 _closed = small_program(close, static_argnums=(0, 1))
 _pulled_back = small_program(pull_back)
 _log_q = small_program(log_q)

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from quenched.compiling import program
 from quenched.draws import Draws, Purpose, make, stream
 from quenched.families import Member
 from quenched.numbers import given_function
@@ -33,7 +34,7 @@ def to_natural(space: Space, vectors: np.ndarray) -> Parameters:
         return jax.tree.map(np.asarray, _all_to_natural(space, vectors))
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(program, static_argnums=0)
 def _all_to_natural(space: Space, vectors: Any) -> Parameters:
     return jax.vmap(space.to_natural)(vectors)
 
@@ -113,7 +114,7 @@ def natural_quantiles(posterior: Posterior, space: Space, levels: tuple[float, .
     return jax.tree.unflatten(space.structure, chosen)
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(program, static_argnums=0)
 def _moments(space: Space, members: Member, draws: Any) -> tuple[Parameters, Parameters]:
     """Of each in turn, a few at a time; without draws, those on the real line."""
     is_real = jax.tree.unflatten(space.structure, [leaf.transform == real for leaf in space.leaves])

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from quenched.compiling import program
 from quenched.draws import TermDraws
 from quenched.families import (
     LOG_TWO_PI,
@@ -205,7 +206,7 @@ def bound_at(bound: ProjectedBound, posterior: SparseGaussian | StretchedGaussia
     return bound.bound(bound.expected(*numbers), posterior.factor)
 
 
-@jax.jit
+@program
 def _powers(skew):
     """Of all coordinates, and how they change with their rates."""
     return jax.jvp(power_of, (skew,), (jax.numpy.ones_like(skew),))

@@ -15,6 +15,7 @@ import numpy as np
 import scipy
 
 from quenched.arrays import Array
+from quenched.compiling import program
 from quenched.draws import Points, Purpose, TermDraws, check_draws, generator, stream
 from quenched.execute import obey_interrupts
 from quenched.families import LOG_TWO_PI, Pattern, SparseGaussian
@@ -225,7 +226,7 @@ class _Rows:
         totals += self.into @ np.concatenate(found)[: self.n]
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(program, of_functions=True, static_argnums=0)
 def _around(values: Any, numbers: Array, around: Array, held: Any, given: Any, free: Array) -> Array:
     return values(numbers + around, held, given, free).T
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import ndtri
 
+from quenched.compiling import program
 from quenched.draws import Purpose, generator
 from quenched.precision import in_double
 from quenched.science import boore
@@ -35,7 +36,7 @@ class Prediction(NamedTuple):
     model_upper: np.ndarray
 
 
-@jax.jit
+@program
 def _curves(samples: Any, points: boore.Terms, event: Any) -> Any:
     return jax.vmap(predicted, in_axes=(0, None, None))(samples, points, event)
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.numbers import finite_number, real_array
+from quenched.numbers import finite_number, plain_array, real_array
 from quenched.text import shown
 from quenched.transforms.transform import Transform
 
@@ -133,7 +133,7 @@ class Interval(Transform):
         for name in ("lower", "upper"):
             try:
                 end = getattr(self, name)
-                number = finite_number(name, end.item() if np.ndim(end) == 0 and hasattr(end, "item") else end)
+                number = finite_number(name, plain_array(name, end).item() if hasattr(end, "ndim") else end)
             except Exception as error:  # of whatever it is, when it is looked at
                 raise ValueError(
                     f"interval(lower={shown(self.lower)}, upper={shown(self.upper)}): both ends must be finite numbers; "

@@ -200,6 +200,8 @@ def lists_as_arrays(start: Parameters, transforms: object = None) -> Parameters:
 
 def _float_array(name: str, value: object) -> np.ndarray:
     array = plain_array(f"start: {name}", value)
+    if hasattr(value, "posterior"):
+        raise ValueError("start: is a fit, from which `fit` alone can go on; give its mean, start=fit.mean.")
     if array.dtype.kind not in "fiu":
         raise ValueError(f"start: {name} has dtype {array.dtype}; parameters must be arrays of real numbers.")
     if not np.all(np.isfinite(array)):

@@ -5,9 +5,12 @@ takes only its own task with it, and is replaced.
 """
 
 import os
+import signal
+import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
-from multiprocessing import get_context
+from contextlib import contextmanager
+from multiprocessing import get_context, parent_process
 from typing import Any, Protocol, TypeVar
 
 _ONE_THREAD = {
@@ -39,7 +42,8 @@ def share_out(
             taken = {kin for other in workers for kin in other.kin}
             chosen = worker.choose(waiting, taken)
             waiting.remove(chosen)
-            running[submit(worker.process, chosen)] = worker, chosen
+            with _uninterrupted():  # the first task of a worker starts it
+                running[submit(worker.process, chosen)] = worker, chosen
 
     with _environment(_ONE_THREAD):
         try:
@@ -62,7 +66,7 @@ class Worker:
 
     def __init__(self):
         self.kin: set[Hashable] = set()
-        self.process = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+        self.process = _start()
 
     def choose(self, waiting: Sequence[W], taken: set[Hashable]) -> W:
         """Of its own kind, or else of a kind that nobody has begun, or else whatever is left."""
@@ -75,7 +79,36 @@ class Worker:
     def replace(self) -> None:
         self.process.shutdown(wait=False)
         self.kin.clear()
-        self.process = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+        self.process = _start()
+
+
+def _start() -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_end_with_parent)
+
+
+def _end_with_parent() -> None:
+    """Runs in a worker: it would wait for its next task for ever, though nobody is left to give one."""
+    parent = parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Processes that begin here do not hear Ctrl-C, which a terminal sends to all: it is for the one that started them."""
+    if not hasattr(signal, "pthread_sigmask"):  # not on this system
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _environment:
