@@ -146,7 +146,7 @@ def _normaliser(precision: np.ndarray, shift: np.ndarray) -> np.ndarray:
 @partial(program, of_functions=True, static_argnums=0)
 def second_order(rows: Rows, arrays: RowArrays, centre: Any, given: Any) -> Any:
     """Values, slopes and curvatures of all rows in the combinations that they see."""
-    value = lambda v, own: rows.log_density(arrays.back @ v, jnp.zeros(0), own, given)
+    value = lambda v, own: rows.at(v, jnp.zeros(0), own, given)
     of_row = lambda v, own: (value(v, own), jax.grad(value)(v, own), jax.hessian(value)(v, own))
     return jax.vmap(of_row)(centre, arrays.own)
 
@@ -157,7 +157,7 @@ def _tilted(rows: Rows, arrays: RowArrays, means: Any, factors: Any, cavity: Any
 
     def of_row(mean, factor, precision, shift, own):
         points = mean + arrays.z @ factor.T
-        value = jax.vmap(lambda v: rows.log_density(arrays.back @ v, jnp.zeros(0), own, given))(points)
+        value = jax.vmap(lambda v: rows.at(v, jnp.zeros(0), own, given))(points)
         centre = jnp.linalg.solve(precision, shift)
         away = points - centre
         log_cavity = 0.5 * jnp.linalg.slogdet(precision)[1] - 0.5 * jnp.einsum("qi,ij,qj->q", away, precision, away)
@@ -178,7 +178,7 @@ def log_errors(rows: Rows, arrays: RowArrays, means: Any, spreads: Any, precisio
 
     def of_row(mean, spread, precision, shift, own):
         points = mean[:, None] + spread * arrays.z[:, 0]
-        value = jax.vmap(jax.vmap(lambda v: rows.log_density(arrays.back @ v[None], jnp.zeros(0), own, given)))(points)
+        value = jax.vmap(jax.vmap(lambda v: rows.at(v[None], jnp.zeros(0), own, given)))(points)
         log_ratio = value - shift * points + 0.5 * precision * points**2
         return jax.scipy.special.logsumexp(log_ratio + jnp.log(arrays.weights), axis=1)
 

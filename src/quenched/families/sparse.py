@@ -25,6 +25,7 @@ from quenched.text import shown
 MOST_DENSE = 6000  # coordinates up to which a dense covariance is written out
 _FACTORS: OrderedDict[int, tuple[np.ndarray, Factor]] = OrderedDict()  # of the precisions that were asked of last
 _KEPT = 4
+_AT_A_TIME = 64  # draws that are placed
 
 
 class SparseGaussian(Member):
@@ -85,8 +86,13 @@ class SparseGaussian(Member):
         return np.linalg.cholesky(self.covariance)
 
     def transform(self, draws):
-        draws = np.asarray(draws)
-        return np.asarray(self.mean) + self.factor.spread(draws.reshape(-1, self.dim).T).T.reshape(draws.shape)
+        draws, factored, mean = np.asarray(draws), self.factor, np.asarray(self.mean)
+        flat = draws.reshape(-1, self.dim)
+        points = np.empty(flat.shape)
+        for first in range(0, len(flat), _AT_A_TIME):  # what stays near the processor
+            part = slice(first, first + _AT_A_TIME)
+            points[part] = mean + factored.spread(flat[part].T).T
+        return points.reshape(draws.shape)
 
     def standardise(self, points):
         away = np.asarray(points) - np.asarray(self.mean)

@@ -22,6 +22,7 @@ definite as a Schur product is. Means and precisions do not meet c there, so all
 """
 
 from collections import deque
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -34,12 +35,12 @@ from quenched.results import Code
 from quenched.targets import Hyper
 
 _SMALLEST = 2.0**-14  # share of a step
-_MEMORY = 8  # steps that are extrapolated
+_MEMORY = 5  # steps that are extrapolated
 _FURTHEST = 3.0  # that extrapolation goes beyond a step, in units of posterior sds and precisions
 _LARGEST = 1.0  # change of a hyperparameter in one step
 _MOST_SKEWED = 0.2  # change of a rate in one step
 _FAR = 0.1  # change of a hyperparameter after which derivatives in it are taken again
-_PROBES, _EXACT = 16, 512
+_PROBES, _EXACT = 16, 64
 _MAX_ROUNDS = 300
 _LONG = 50  # rounds after which an ascent whose steps overshoot may leave more
 _FLIGHT = 1e5  # times wider than it began: a posterior that runs away
@@ -141,21 +142,18 @@ class NewtonAscent:
         self.products = np.zeros((0, 0))  # of the changes of steps with each other
         self.free_changes: FreeChanges | None = None
         self.free_known_at = np.zeros(0)
-        self.random = generator(0, Purpose.PROBES)
         self.n_bounds, self.bent = 0, np.zeros(0)
-        self.patience = self.refused = 0  # rounds to wait before extrapolating again, after so many refusals in a row
 
     def step(self) -> tuple[float, bool]:
         """One round: the rise of the bound, and whether it was a whole step. No rise at all: none is possible."""
         before, moves = self.at, self._moves()
         self._remember(moves)
-        if self.past and self.patience <= 0:
+        if self.past:
             if self._accept(self._extrapolated()):
-                self.refused, self.rho = 0, min(1.0, 2.0 * self.rho)
+                self.rho = min(1.0, 2.0 * self.rho)
                 return self.at.bound - before.bound, True
-            self.refused += 1
-            self.patience = 2 ** min(self.refused, 3) - 1
-        self.patience -= 1
+            self.past.clear()  # it misled
+            self.products = np.zeros((0, 0))
         while self.rho >= _SMALLEST:
             if self._accept(self._towards(self.rho, moves)):
                 whole, self.rho = self.rho == 1.0, min(1.0, 2.0 * self.rho)
@@ -196,8 +194,12 @@ class NewtonAscent:
         _, step = self._free_step()
         step, changes = step * min(1.0, _LARGEST / max(np.abs(step).max(), 1e-300)), self.free_changes
         assert changes is not None
-        gradient = at.expected.gradient + step @ changes.gradient
-        return Expected(at.expected.value, gradient, at.expected.precision + step @ changes.precision, step, along)
+        if np.max(np.abs(step)) > _FAR:  # derivatives do not reach as far: half a precision is not one taken off twice
+            gradient, precision, _ = self.bound.moved(at.mean, at.factor.inverse, at.free, step, at.skew)
+        else:
+            gradient, precision = step @ changes.gradient, step @ changes.precision
+        gradient, precision = at.expected.gradient + gradient, at.expected.precision + precision
+        return Expected(at.expected.value, gradient, precision, step, along)
 
     def free_left(self) -> float:
         """Nats to be gained by the hyperparameters."""
@@ -214,7 +216,7 @@ class NewtonAscent:
             self.free_known_at = at.free
         changes, pattern, factored = self.free_changes, self.bound.pattern, at.factor
         moved = factored.solve(changes.gradient.T)
-        probes = factored.spread(self._probes())
+        probes = factored.spread(self._probes)
         seen = [pattern.multiply(values, probes) for values in (*changes.precision, at.expected.precision - at.values)]
         solved = [factored.solve(one) for one in seen[:-1]]
         traces = 0.5 * np.array([[np.sum(one * other) for other in seen] for one in solved]) / probes.shape[1]
@@ -224,12 +226,16 @@ class NewtonAscent:
         sizes = np.maximum(np.abs(sizes), 1e-8 * max(np.abs(sizes).max(), 1.0))
         return slope, directions @ ((directions.T @ slope) / sizes)
 
+    @cached_property
     def _probes(self) -> np.ndarray:
-        """Vectors by which a trace is felt: few random ones, or for few parameters as many as make it exact."""
+        """Vectors by which a trace is felt: as many as make it exact, or few random ones.
+
+        They are the same in every round: steps that differ by chance cannot be extrapolated.
+        """
         dim = self.bound.pattern.dim
         if dim <= _EXACT:
             return np.sqrt(dim) * np.eye(dim)
-        return self.random.choice([-1.0, 1.0], (dim, _PROBES))
+        return generator(0, Purpose.PROBES).choice([-1.0, 1.0], (dim, _PROBES))
 
     # Extrapolation.
 

@@ -38,13 +38,7 @@ class AtMode(Inner):
             return self._of_log_density(thetas, mean, arrays)
         value, gradient, precision = jnp.zeros(len(thetas)), jnp.zeros_like(mean), jnp.zeros_like(inverse.covariance)
         for rows, own in zip(self.of.rows, arrays.terms, strict=True):
-            of_one = lambda numbers, theta, held: rows.log_density(  # noqa: B023
-                own.back @ numbers,  # noqa: B023
-                theta,
-                held,
-                arrays.given,
-            )
-            found = _second_order(of_one)
+            found = _second_order(lambda there, theta, held: rows.at(there, theta, held, arrays.given))  # noqa: B023
             values, slopes, curved = jax.vmap(
                 jax.vmap(found, in_axes=(1, 0, None), out_axes=(0, 1, 2)), in_axes=(0, None, 0)
             )(own.maps.means(mean), thetas, own.own)

@@ -1,5 +1,6 @@
 """The inner problem of a sum of terms: each term is averaged over the few numbers that its rows see."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,6 +17,8 @@ from quenched.nesting.pattern import arrange
 from quenched.nesting.rows import RowArrays, Rows, read_rows, seen_by
 from quenched.nesting.split import Split
 from quenched.targets import Target, local_terms
+
+_FORWARD = 3  # combinations of a row up to which slopes are taken along each
 
 
 class TermArrays(NamedTuple):
@@ -67,14 +70,13 @@ def slopes_of(
     """
     factors, pull = jax.vjp(_cholesky, covariances)
     size = means.shape[1]
-    with_slopes = jax.value_and_grad(lambda seen, theta, own: rows.log_density(seen, theta, own, given))
-    of_row = jax.vmap(jax.vmap(with_slopes, in_axes=(1, 0, None), out_axes=(0, 1)), in_axes=(0, None, 0))
+    of_row = _with_slopes(rows, size, given)
+    of_row = jax.vmap(jax.vmap(of_row, in_axes=(1, 0, None), out_axes=(0, 1)), in_axes=(0, None, 0))
 
     def at_point(totals, point_and_weight):
         point, weight = point_and_weight
-        seen = _placed(means, factors, point, arrays.back)
-        values, slopes = of_row(seen, thetas, arrays.own)
-        slopes = weight * jnp.einsum("sr,nsl->nrl", arrays.back, slopes)
+        values, slopes = of_row(_placed(means, factors, point), thetas, arrays.own)
+        slopes = weight * slopes
         by_factor = [[slopes[:, i] * point[j] for j in range(i + 1)] for i in range(size)]
         return jax.tree.map(jnp.add, totals, (weight * jnp.sum(values, axis=0), slopes, by_factor)), None
 
@@ -86,23 +88,35 @@ def slopes_of(
 
 def _over_points(rows: Rows, thetas: Array, means: Array, factors: Any, arrays: RowArrays, given: Any) -> Array:
     """The sum over the rows of their mean log densities, (lanes,)."""
-    of_lane = jax.vmap(lambda seen, theta, own: rows.log_density(seen, theta, own, given), in_axes=(1, 0, None))
-    of_row = jax.vmap(of_lane, in_axes=(0, None, 0))
+    of_row = lambda there, theta, own: rows.at(there, theta, own, given)
+    of_row = jax.vmap(jax.vmap(of_row, in_axes=(1, 0, None)), in_axes=(0, None, 0))
 
     def at_point(total, point_and_weight):
         point, weight = point_and_weight
-        seen = _placed(means, factors, point, arrays.back)
-        return total + weight * jnp.sum(of_row(seen, thetas, arrays.own), axis=0), None
+        values = of_row(_placed(means, factors, point), thetas, arrays.own)
+        return total + weight * jnp.sum(values, axis=0), None
 
     return jax.lax.scan(at_point, jnp.zeros(means.shape[-1:]), (arrays.z, arrays.weights))[0]
 
 
-def _placed(means: Array, factors: Any, point: Array, back: Array) -> Array:
-    """The numbers that the rows see at one point, (rows, numbers, lanes)."""
+def _with_slopes(rows: Rows, size: int, given: Any) -> Callable[[Array, Array, Any], tuple[Array, Array]]:
+    """The log density of one row and its slopes: along each combination, where they are few; XLA makes one loop of that."""
+    if size > _FORWARD:
+        return jax.value_and_grad(lambda there, theta, own: rows.at(there, theta, own, given))
+
+    def along(there: Array, theta: Array, own: Any) -> tuple[Array, Array]:
+        value = lambda there: rows.at(there, theta, own, given)
+        found = [jax.jvp(value, (there,), (unit,)) for unit in jnp.eye(size)]
+        return (found[0][0] if found else value(there)), jnp.array([slope for _, slope in found]).reshape(size)
+
+    return along
+
+
+def _placed(means: Array, factors: Any, point: Array) -> Array:
+    """The combinations at one point, (rows, combinations, lanes)."""
     size = means.shape[1]
     away = [sum(factors[i][j] * point[j] for j in range(i + 1)) for i in range(size)]
-    there = means + jnp.stack(away, axis=1) if size else means
-    return jnp.einsum("sr,nrl->nsl", back, there)
+    return means + jnp.stack(away, axis=1) if size else means
 
 
 def _cholesky(matrices: Array) -> list[list[Array]]:

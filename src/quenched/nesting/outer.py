@@ -30,7 +30,11 @@ from quenched.targets import Target, fingerprint
 
 _COLD = 1e2  # precision of the first guess
 _DRAWS = 8  # for each inner coordinate, of a log density without known terms
-_LANES = 64  # solved together
+_LANES = (
+    64,
+    16,
+)  # solved together: of small inner problems, and of those whose entries would not stay near the processor
+_LARGE = 4000  # entries
 _DIFFERENCE = 1e-3  # of outer coordinates
 _AT_REST = 1e-4  # error of a search beyond which it has failed
 
@@ -119,9 +123,10 @@ class Outer:
     def _solved(self, thetas: np.ndarray, handed: Handed, remembered: Remembered) -> Solved:
         found = []
         with in_double():
-            for first in range(0, len(thetas), _LANES):
-                part = thetas[first : first + _LANES]
-                fill = np.repeat(part[:1], _LANES - len(part), axis=0)  # one shape is compiled
+            lanes = _lanes(self.inner)
+            for first in range(0, len(thetas), lanes):
+                part = thetas[first : first + lanes]
+                fill = np.repeat(part[:1], lanes - len(part), axis=0)  # one shape is compiled
                 points = np.concatenate([part, fill])
                 near = remembered.near(points, np.asarray(handed.guess.scale))
                 found.append(jax.tree.map(np.asarray, _solve(self.inner, points, handed, near)))
@@ -148,8 +153,12 @@ def _solve(inner: Inner, thetas: Array, handed: Handed, near: Near | None) -> So
     return solve_from(inner, thetas, handed, near)
 
 
+def _lanes(inner: Inner) -> int:
+    return _LANES[inner.algebra.size > _LARGE]
+
+
 def _nothing(inner: Inner) -> Remembered:
-    return Remembered(inner.algebra.dim, inner.algebra.size, least=_LANES)
+    return Remembered(inner.algebra.dim, inner.algebra.size, least=_lanes(inner))
 
 
 def make_outer(

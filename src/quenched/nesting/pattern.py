@@ -6,18 +6,25 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from quenched.families import full_layout
 from quenched.nesting.algebra import Dense
 from quenched.nesting.bordered import Bordered, bordered
+from quenched.nesting.few import MOST_ENTRIES
 
 _TRIED = 12  # sizes of the border
-_WORTH = 0.5  # of the operations on dense matrices, that structure may take
-_STEP = 400.0  # operations that one more pivot of a band costs besides its own
+_WORTH = 0.95  # of what dense matrices cost, that structure may cost
+# What was measured for 64 lanes, in nanoseconds:
+_ENTRY = 3000.0  # all that a search does with each entry that is kept
+_CUBED, _SQUARED = 6.0, 1000.0  # LAPACK's inverse, by the dimension
+_BESIDE, _ALONG = 60.0, 200.0  # each pivot of a band: the border squared, and what its width is met with
 
 
 def arrange(dim: int, seen: Sequence[tuple[np.ndarray, np.ndarray]]) -> Dense | Bordered:
     """The cheapest algebra for rows that see these coordinates, (rows, few), where they really do, (rows, few)."""
     graph = _graph(dim, seen)
-    best, cost = None, _WORTH * float(dim) ** 3
+    best, cost = None, _WORTH * (_whole(dim) + _ENTRY * dim**2)
+    if full_layout(dim).n_entries > MOST_ENTRIES:  # a structure may be possible
+        cost = np.inf
     for border in _borders(graph):
         inside = np.setdiff1d(np.arange(dim), border)
         own = graph[inside][:, inside].tocsr()
@@ -25,10 +32,21 @@ def arrange(dim: int, seen: Sequence[tuple[np.ndarray, np.ndarray]]) -> Dense | 
         places = np.argsort(order)
         pairs = own.tocoo()
         width = int(np.abs(places[pairs.row] - places[pairs.col]).max(initial=0))
-        own_cost = len(inside) * ((width + 1.0 + len(border)) ** 2 + _STEP) + float(len(border)) ** 3
+        own_cost = _banded(len(inside), width, len(border))
         if own_cost < cost:
             best, cost = (np.concatenate([inside[order], border]), width, len(border)), own_cost
     return Dense(dim) if best is None else bordered(*best)
+
+
+def _whole(dim: float) -> float:
+    """To invert a matrix without structure."""
+    return _CUBED * dim**3 + _SQUARED * dim**2
+
+
+def _banded(band: float, width: float, border: float) -> float:
+    """To invert one with a band and a border, and to keep its entries."""
+    pivot = _BESIDE * border**2 + _ALONG * (width + 1.0) * (width + 1.0 + 2.0 * border)
+    return band * (pivot + _ENTRY * (2.0 * (width + border) + 1.0)) + _ENTRY * border**2 + _whole(border)
 
 
 def _graph(dim: int, seen: Sequence[tuple[np.ndarray, np.ndarray]]) -> scipy.sparse.csr_matrix:

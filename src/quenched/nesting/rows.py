@@ -47,6 +47,10 @@ class Rows:
                 first += sight.size
         return jnp.concatenate(pieces)
 
+    def at(self, combinations: Array, theta: Array, own: "Own", given: Any) -> Array:
+        """The log density of one row at the combinations that it depends on."""
+        return self.log_density(jnp.sum(own.back * combinations, axis=1), theta, own, given)
+
     def log_density(self, seen: Array, theta: Array, own: "Own", given: Any) -> Array:
         """Of one row at the inner numbers that it sees."""
         numbers = self.numbers(seen, theta, own.outer)
@@ -70,6 +74,7 @@ class Own(NamedTuple):
 
     held: Any
     outer: tuple[Gathered, ...]
+    back: Any = None  # (rows, numbers, combinations): numbers that give these combinations
 
 
 class RowArrays(NamedTuple):
@@ -77,7 +82,6 @@ class RowArrays(NamedTuple):
 
     own: Own
     maps: Maps | SharedMaps  # from inner coordinates to combinations of them
-    back: Array  # (numbers, combinations): numbers that give these combinations
     z: Array  # points, (n, combinations)
     weights: Array
 
@@ -94,9 +98,10 @@ def read_rows(
     columns, values = _maps(term, outside, split)
     centre = np.einsum("nsk,nk->ns", values, point[split.inner_places][columns])
     forth, quadratic = _structure(rows, own, centre, point[split.outer_places], given)
-    z, weights = _points(len(forth), quadratic, seed)
-    values = np.einsum("rs,nsk->nrk", forth, values)
-    return rows, RowArrays(own, make_maps(columns, values, algebra), forth.T.copy(), z, weights)
+    z, weights = _points(forth.shape[1], quadratic, seed)
+    values = np.einsum("nrs,nsk->nrk", forth, values)
+    own = own._replace(back=np.swapaxes(forth, 1, 2).copy())
+    return rows, RowArrays(own, make_maps(columns, values, algebra), z, weights)
 
 
 def seen_by(term: LocalTerm, split: Split) -> tuple[np.ndarray, np.ndarray]:
@@ -151,30 +156,46 @@ def _coefficients(piece: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _structure(rows: Rows, own: Own, centre: np.ndarray, theta: np.ndarray, given: Any) -> tuple[np.ndarray, bool]:
-    """The combinations of the inner numbers that all rows depend on, and whether they are quadratic in them."""
-    size = centre.shape[1]
+    """The combinations of the inner numbers that rows depend on, (rows, combinations, numbers), and whether all are quadratic."""
+    n, size = centre.shape
     if not size:
-        return np.zeros((0, 0)), True
+        return np.zeros((n, 0, 0)), True
     random = generator(0, Purpose.DRAWS)
     thetas = theta + 0.5 * random.standard_normal((_TRIED, len(theta)))
     at = lambda: centre + random.standard_normal((_TRIED, *centre.shape))
     probe = lambda points: [np.asarray(found) for found in _probe(rows, points, thetas, own, given)]
-    points = at()
+    points, forth = at(), np.broadcast_to(np.eye(size), (n, size, size))
     there, slopes, curved = probe(points)
+    if not np.isfinite(slopes).all() or not np.any(slopes):
+        return forth, False
+    for fewer in (_alike(slopes), _of_each(slopes)):
+        if fewer.shape[1] < forth.shape[1]:
+            projected = probe(np.einsum("nrs,nrt,pnt->pns", fewer, fewer, points))[0]
+            if np.all(np.abs(projected - there) <= _SAME * (1.0 + np.abs(there))):
+                forth = fewer
+    others = probe(at())[2]
+    return forth, bool(np.allclose(curved, others, rtol=_SAME, atol=_SAME * np.abs(curved).max()))
+
+
+def _alike(slopes: np.ndarray) -> np.ndarray:
+    """The combinations in which all rows slope: a sum of effects is one, whatever the row."""
+    _, n, size = slopes.shape
     flat = slopes.reshape(-1, size)
-    if not np.isfinite(flat).all() or not np.any(flat):
-        return np.eye(size), False
     lengths = np.linalg.norm(flat, axis=1)
     directions = flat[lengths > 1e-8 * lengths.max()]
     directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
     _, singular, right = np.linalg.svd(directions, full_matrices=False)
     forth = right[: int(np.sum(singular > _SAME * singular[0]))]
-    projected, _, others = probe(points @ forth.T @ forth if len(forth) < size else at())
-    if len(forth) < size and not np.all(np.abs(projected - there) <= _SAME * (1.0 + np.abs(there))):
-        forth = np.eye(size)
-    if len(forth) < size:
-        others = probe(at())[2]
-    return forth, bool(np.allclose(curved, others, rtol=_SAME, atol=_SAME * np.abs(curved).max()))
+    return np.broadcast_to(forth, (n, *forth.shape))
+
+
+def _of_each(slopes: np.ndarray) -> np.ndarray:
+    """For every row one combination of its own, along its longest slope: effects times what differs from row to row."""
+    lengths = np.linalg.norm(slopes, axis=2)
+    longest = np.argmax(lengths, axis=0)
+    chosen = slopes[longest, np.arange(len(longest))]
+    level = lengths.max(axis=0)[:, None]
+    return np.where(level > 0.0, chosen / np.where(level > 0.0, level, 1.0), np.eye(slopes.shape[2])[0])[:, None]
 
 
 @partial(program, of_functions=True, static_argnums=0)

@@ -52,7 +52,7 @@ def _of_terms(inner: Any, theta: np.ndarray, mean: np.ndarray, covariance: np.nd
     """D³[·, Σ] of a sum of terms, and D³[a, a, a] for every path."""
     pull, skewness = np.zeros(len(mean)), np.zeros(len(mean))
     for rows, own in zip(inner.rows, arrays.terms, strict=True):
-        size = own.back.shape[1]
+        size = own.z.shape[1]
         if not size or len(own.z) == 2 * size:  # of the outer ones alone, or quadratic
             continue
         n, few = len(own.maps.values), own.maps.values.shape[2]
@@ -75,7 +75,7 @@ def _of_terms(inner: Any, theta: np.ndarray, mean: np.ndarray, covariance: np.nd
 @partial(program, of_functions=True, static_argnums=0)
 def _third_of_rows(rows: Rows, arrays: RowArrays, centre: Array, theta: Array, given: Any) -> Array:
     """(rows, size, size, size), in the combinations that rows see."""
-    value = lambda v, own: rows.log_density(arrays.back @ v, theta, own, given)
+    value = lambda v, own: rows.at(v, theta, own, given)
     return jax.vmap(jax.jacfwd(jax.hessian(value)))(centre, arrays.own)
 
 

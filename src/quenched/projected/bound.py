@@ -85,18 +85,21 @@ class Structure:
 
 @lru_cache(maxsize=4)
 def structure_of(problem: Problem) -> Structure:
-    """Work it out once for a problem; and once for a target, unless it is handed data or hyperparameters with every fit."""
-    if any(term.asks for term in problem.target.terms.terms):
-        return _structure(problem)
+    """Work it out once for a target; what its rows depend on again where every fit hands them data or hyperparameters."""
     key = (problem.target, problem.space)
-    if key not in _STRUCTURES:
-        _STRUCTURES[key] = _structure(problem)
-        while len(_STRUCTURES) > _KEPT:
-            _STRUCTURES.pop(next(iter(_STRUCTURES)))
-    return _STRUCTURES[key]
+    known = _STRUCTURES.get(key)
+    if known is not None and not any(term.asks for term in problem.target.terms.terms):
+        return known
+    sights, pattern = (known.sights, known.pattern) if known is not None else _sights(problem)
+    found = Structure(pattern, sights, tuple(reduction(sight.term, problem) for sight in sights))
+    _STRUCTURES[key] = found
+    while len(_STRUCTURES) > _KEPT:
+        _STRUCTURES.pop(next(iter(_STRUCTURES)))
+    return found
 
 
-def _structure(problem: Problem) -> Structure:
+def _sights(problem: Problem) -> tuple[tuple[Sight, ...], Pattern]:
+    """How the rows see a Gaussian, and who meets whom."""
     held = jax.tree.map(np.asarray, problem.data[0])
     local = local_terms(problem.target.terms, held, problem.space)
     bare = [Sight(term) for term in local]
@@ -104,8 +107,7 @@ def _structure(problem: Problem) -> Structure:
     rows, columns = (np.concatenate(part) for part in zip(*pairs, strict=True))
     hubs = np.unique(np.concatenate([sight.hubs() for sight in bare]))
     pattern = make_pattern(problem.dim, rows, columns, hubs)
-    found = tuple(reduction(term, problem) for term in local)
-    return Structure(pattern, tuple(Sight(term, pattern) for term in local), found)
+    return tuple(Sight(term, pattern) for term in local), pattern
 
 
 class Expected(NamedTuple):
@@ -175,25 +177,39 @@ class ProjectedBound:
         self, mean: np.ndarray, covariance: np.ndarray, free: np.ndarray, skew: np.ndarray = _STRAIGHT
     ) -> "FreeChanges":
         """How the slopes of the expected sum change with each hyperparameter, at a posterior that is held."""
-        powers = np.asarray(_powers(skew)[0]) if len(skew) else skew
-        asking = [
-            (sight, term, sight.means(mean), sight.covariances(covariance), _seen_powers(sight, term, powers))
-            for sight, term in zip(self.structure.sights, self.terms, strict=True)
-            if term.asks_hyper
-        ]
         found = []
         for unit in np.eye(len(free)):
-            change = FreeChanges(np.zeros(len(mean)), np.zeros(self.pattern.size), np.zeros(len(free)))
-            for sight, term, means, covariances, own in asking:
-                ahead, behind = (
-                    term.slopes(means, covariances, free + sign * _NEARBY * unit, own) for sign in (1.0, -1.0)
-                )
-                change.gradient[:] += sight.gradient(ahead.means - behind.means, len(mean)) / (2.0 * _NEARBY)
-                sight.add_curvature(change.precision, (ahead.curvature - behind.curvature) / (2.0 * _NEARBY))
-                change.free[:] += (ahead.free - behind.free) / (2.0 * _NEARBY)
-            found.append(change)
-        self.n_evaluations += 2 * len(free) * self.draws.n
+            change = self._between(mean, covariance, (free - _NEARBY * unit, free + _NEARBY * unit), skew)
+            found.append(FreeChanges(*(part / (2.0 * _NEARBY) for part in change)))
         return FreeChanges(*(np.stack(part) for part in zip(*found, strict=True)))
+
+    def moved(
+        self,
+        mean: np.ndarray,
+        covariance: np.ndarray,
+        free: np.ndarray,
+        step: np.ndarray,
+        skew: np.ndarray = _STRAIGHT,
+    ) -> "FreeChanges":
+        """What a step of the hyperparameters changes of the slopes, at a posterior that is held."""
+        return self._between(mean, covariance, (free, free + step), skew)
+
+    def _between(
+        self, mean: np.ndarray, covariance: np.ndarray, ends: tuple[np.ndarray, np.ndarray], skew: np.ndarray
+    ) -> "FreeChanges":
+        """By how much the slopes differ between two values of the hyperparameters."""
+        powers = np.asarray(_powers(skew)[0]) if len(skew) else skew
+        found = FreeChanges(np.zeros(len(mean)), np.zeros(self.pattern.size), np.zeros(len(ends[0])))
+        for sight, term in zip(self.structure.sights, self.terms, strict=True):
+            if not term.asks_hyper:
+                continue
+            seen, own = (sight.means(mean), sight.covariances(covariance)), _seen_powers(sight, term, powers)
+            behind, ahead = (term.slopes(*seen, free, own) for free in ends)
+            found.gradient[:] += sight.gradient(ahead.means - behind.means, len(mean))
+            sight.add_curvature(found.precision, ahead.curvature - behind.curvature)
+            found.free[:] += ahead.free - behind.free
+        self.n_evaluations += 2 * self.draws.n
+        return found
 
     def bound(self, expected: Expected, factor: Factor) -> float:
         """From the expected sum to the bound."""

@@ -47,6 +47,42 @@ def test_searches_near_a_solution_are_short():
     np.testing.assert_allclose(problem.solved(thetas).bound, first.bound, rtol=1e-12)
 
 
+def test_rows_with_slopes_of_their_own_depend_on_one_number():
+    """Effects times what differs from row to row: the same as a predictor of which the coefficients are known."""
+    x, binary = np.linspace(-1.0, 1.0, len(Y)), 1.0 * (Y > 0.5)
+    logistic = lambda predictor, y: y * predictor - jnp.logaddexp(0.0, predictor)
+
+    def of_slopes(seen, row):
+        level, slope = seen["effect"]
+        return logistic(level + slope * row["x"], row["y"])
+
+    def posed(*rows):
+        effects = qd.each(
+            lambda seen: jnp.sum(normal(seen["effect"] * jnp.exp(-seen["log_sd"]), 0.0, 1.0) - seen["log_sd"]),
+            sees={"effect": qd.each_entry, "log_sd": qd.whole},
+        )
+        outer = qd.each(lambda seen: normal(seen["log_sd"], 0.0, 1.0), sees={"log_sd": qd.whole})
+        start = {"effect": np.zeros((6, 2)), "log_sd": 0.0}
+        return pose(qd.sum_of(*rows, effects, outer), start, ["log_sd"], Asked(progress=False)).problem
+
+    places = [np.flatnonzero(group == GROUP) for group in range(6)]
+    own = posed(qd.each(of_slopes, {"x": x, "y": binary}, sees={"effect": GROUP}))
+    one_by_one = posed(
+        *(
+            qd.each(
+                lambda seen, y, at=at: logistic(seen["effect"][0] + at * seen["effect"][1], y),
+                binary[[n]],
+                sees={"effect": [group]},
+            )
+            for group, rows in enumerate(places)
+            for n, at in zip(rows, x[rows], strict=True)
+        )
+    )
+    assert own.handed.arrays.terms[0].z.shape[1] == 1
+    thetas = np.linspace(-1.0, 0.5, 4)[:, None]
+    np.testing.assert_allclose(own.values(thetas), one_by_one.values(thetas), rtol=1e-9)
+
+
 def of_half_normal(seen):
     """A standard deviation that may be zero: the density of its logarithm falls off like an exponential."""
     return normal(jnp.exp(seen["log_sd"]), 0.0, 2.0) + seen["log_sd"]
