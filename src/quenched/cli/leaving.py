@@ -71,5 +71,5 @@ def _forgiving(stream: TextIO) -> TextIO:
         io.BufferedWriter(_Unheard(stream.fileno(), "w", closefd=False)),
         encoding=stream.encoding,
         errors="backslashreplace",
-        line_buffering=stream.line_buffering,  # pyright: ignore[reportAttributeAccessIssue]
+        line_buffering=bool(stream.line_buffering),  # pyright: ignore[reportAttributeAccessIssue]
     )
