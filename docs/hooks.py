@@ -184,4 +184,5 @@ PARTS = {
     "logistic": paper_tables.logistic,
     "multiclass": paper_tables.multiclass,
     "quick_run": paper_tables.quick_run,
+    "improved": paper_tables.improved,
 }

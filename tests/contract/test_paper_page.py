@@ -20,7 +20,7 @@ def tables(monkeypatch):
     sys.modules.pop("paper_tables", None)
 
 
-@pytest.mark.parametrize("name", ["quick", "full"])
+@pytest.mark.parametrize("name", ["quick", "full", "improved"])
 def test_what_is_held_is_a_table_of_results(name):
     with (DOCS / "paper" / f"{name}.csv").open(encoding="utf-8") as file:
         assert tuple(next(csv.reader(file))) == Record._fields
@@ -34,6 +34,15 @@ def test_every_dataset_has_its_row(tables, part, datasets):
     rows = getattr(tables, part)().splitlines()[2:]
     assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == [tables.NAMES.get(d, d) for d in datasets]
     assert f"<!-- {part} -->" in (DOCS / "paper.md").read_text(encoding="utf-8")
+
+
+def test_the_comparison_has_all_methods_of_what_was_run(tables):
+    with (DOCS / "paper" / "improved.csv").open(encoding="utf-8") as file:
+        datasets = list(dict.fromkeys(row["dataset"] for row in csv.DictReader(file)))
+    rows = [row.strip("| ").split(" | ") for row in tables.improved().splitlines()[2:]]
+    assert [row[0] for row in rows] == datasets
+    assert all(len(row) == 1 + len(tables.METHODS) for row in rows)
+    assert "<!-- improved -->" in (DOCS / "which_method.md").read_text(encoding="utf-8")
 
 
 def test_the_numbers_are_those_of_the_run(tables, tmp_path, monkeypatch):

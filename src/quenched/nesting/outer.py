@@ -30,11 +30,8 @@ from quenched.targets import Target, fingerprint
 
 _COLD = 1e2  # precision of the first guess
 _DRAWS = 8  # for each inner coordinate, of a log density without known terms
-_LANES = (
-    64,
-    16,
-)  # solved together: of small inner problems, and of those whose entries would not stay near the processor
-_LARGE = 4000  # entries
+_LANES = (64, 16)  # solved together: of inner problems with few entries for each coordinate, and with so many
+_CROWDED = 64  # that they would not stay near the processor
 _DIFFERENCE = 1e-3  # of outer coordinates
 _AT_REST = 1e-4  # error of a search beyond which it has failed
 
@@ -154,7 +151,7 @@ def _solve(inner: Inner, thetas: Array, handed: Handed, near: Near | None) -> So
 
 
 def _lanes(inner: Inner) -> int:
-    return _LANES[inner.algebra.size > _LARGE]
+    return _LANES[inner.algebra.size > _CROWDED * inner.algebra.dim]
 
 
 def _nothing(inner: Inner) -> Remembered:
