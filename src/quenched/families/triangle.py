@@ -49,7 +49,7 @@ def pack(matrix: Array) -> Array:
     """The entries of (..., dim, dim) below the diagonal, in the order that `unpack` reads."""
     xp = np if isinstance(matrix, np.ndarray) else jnp
     leading, inner = matrix.shape[:-2], matrix.shape[-1] - 1
-    if inner == 0:
+    if inner <= 0:
         return xp.zeros((*leading, 0), matrix.dtype)
     below = matrix[..., 1:, :-1]
     triangle = np.where(_triangle(inner), below, below.dtype.type(0)) if xp is np else jnp.tril(below)
