@@ -109,7 +109,7 @@ DENSITIES: dict[str, Density] = {
     "scale of 1e150": Density(lambda w: _normal(w, 1e150, 1e150), "right", (), (0.0, 0.0), 1e150, 1e150),
     "location of 1e12": Density(lambda w: _normal(w, 1e12), "right", (), (1e12, 1e12), 1e12, 1.0),
     "location of 1e16": Density(lambda w: _normal(w, 1e16), "any", ("64 bits",), (1e16, 1e16)),
-    "huge slope": Density(lambda w: -1e100 * jnp.sum(jnp.abs(w)), "doubt", ("Trust neither",), (1.0, 1.0)),
+    "huge slope": Density(lambda w: -1e100 * jnp.sum(jnp.abs(w)), "doubt", (), (1.0, 1.0)),
 }
 NAMES = list(DENSITIES)
 

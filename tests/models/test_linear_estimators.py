@@ -307,7 +307,7 @@ def test_masks_are_not_forgotten():
     for given, name in (((np.ma.masked_array(X, X > 0), y), "X"), ((X, np.ma.masked_array(y, mask)), "y")):
         with pytest.raises(ValueError, match=f"{name}: has masked values"):
             LinearRegression().fit(*given)
-    with pytest.raises(ValueError, match="sample_weight = .* has masked values"):
+    with pytest.raises(ValueError, match=r"sample_weight = .* has masked values"):
         LinearRegression().fit(X, y, sample_weight=np.ma.masked_array(np.ones(4), mask))
 
 

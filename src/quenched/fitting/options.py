@@ -42,7 +42,11 @@ def default_family(target: Target, start: Any, method: Any, draws: Any, executor
     plain = isinstance(method, Joint) and not isinstance(draws, Draws) and executor is None
     if not plain or (target.terms is not None and in_files(target.data)):
         return "full"
-    sizes = {leaf_name(path): int(np.size(leaf)) for path, leaf in jax.tree_util.tree_flatten_with_path(start)[0]}
+    leaves = jax.tree_util.tree_flatten_with_path(start)[0]
+    try:
+        sizes = {leaf_name(path): int(np.size(leaf)) for path, leaf in leaves}
+    except Exception:  # of whatever it is: it is refused in words when it is read
+        return "full"
     if target.terms is None:
         return "full" if sum(sizes.values()) <= _MOST_FULL else LowRank()
     return "sparse" if _largest_clique(target.terms, sizes) <= _MOST_MET else LowRank()
@@ -246,6 +250,8 @@ def with_hints(function: Callable[Arguments, Result]) -> Callable[Arguments, Res
             told = out_of_memory(error) or kept_from_a_trace(error)
             if told is None:
                 raise
+            for note in getattr(error, "__notes__", ()):
+                told.add_note(note)
             raise told from error
 
     return hinting

@@ -29,6 +29,7 @@ _IN_TAILS = (
     0.04  # times √dim: the same where weights cannot be trusted; Student's t of 7 has as much, and an sd 7 % off
 )
 _ROUNDED = 0.1  # nats lost to rounding, from which check draws tell nothing
+_RESTLESS = 0.15  # the same of weights that can be, from draws further out: right posteriors were moved by 0.13, wrong ones by 0.2
 _CALM = 0.1  # of an sd: what weights may move a mean or an sd where they cannot be trusted, and yet leave it alone
 
 
@@ -142,6 +143,12 @@ def _unknown_further_out(facts: Facts) -> bool:
     return further is not None and not further.known and not max(further.moved) < _CALM
 
 
+def _differs_further_out(facts: Facts) -> bool:
+    """Weights from those draws cannot be trusted, or move it so far that noise is a poor excuse."""
+    further = facts.fit.further
+    return _unknown_further_out(facts) or (further is not None and max(further.moved) > _RESTLESS)
+
+
 def _of_further(facts: Facts) -> str:
     further = facts.fit.further
     assert further is not None
@@ -233,7 +240,7 @@ RULES = (
         lambda facts: "the log density is NaN further out than any check draw came",
     ),
     Rule("sds differ", Trust.MEANS, lambda facts: bool(facts.departures), lambda facts: _some(facts.departures)),
-    Rule("further out", Trust.MEANS, _unknown_further_out, _of_further),
+    Rule("further out", Trust.MEANS, _differs_further_out, _of_further),
     Rule(DRAWS_MATTER, Trust.MEANS, lambda facts: facts.drift is not None and facts.drift.clear, _of_drift),
     Rule(
         "family nearly fits",

@@ -31,6 +31,10 @@ class LinearProblem:
     design: Design
     prior_precision: float | None
 
+    def __post_init__(self):
+        if self.prior_precision is not None:  # a whole number may be larger than NumPy can hold
+            object.__setattr__(self, "prior_precision", float(self.prior_precision))
+
     def prior(self, alpha: float) -> Array:
         """Precision of each coordinate of one predictor."""
         view = self.design.view
