@@ -8,7 +8,7 @@ from quenched.execute.executor import Evaluation, Executor
 from quenched.execute.forks import insist_not_forked
 from quenched.execute.host import Host, HostFunction
 from quenched.execute.interrupts import interrupts_at_once, interrupts_held, obey_interrupts
-from quenched.execute.kept import keep_programs
+from quenched.execute.kept import folder_of_programs, keep_programs
 from quenched.execute.lapack import compiled, in_small_calls
 from quenched.execute.living import Identified, Living, bytes_held
 from quenched.execute.lost import LostProcess
@@ -48,6 +48,7 @@ __all__ = [
     "compiled",
     "effort",
     "exchanged",
+    "folder_of_programs",
     "in_small_calls",
     "insist_not_forked",
     "interrupts_at_once",

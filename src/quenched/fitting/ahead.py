@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 import jax
 import numpy as np
 
+from quenched.execute import folder_of_programs
 from quenched.families import Member
 from quenched.objective import Objective, RealLine
 from quenched.precision import in_double
@@ -18,7 +19,7 @@ _made: WeakKeyDictionary[RealLine, set] = WeakKeyDictionary()
 def compiled_ahead(objective: Objective, posterior: Member, hyper: Hyper) -> Thread | None:
     """A thread that compiles the programs of an objective; None where they have been compiled before."""
     problem = objective.problem
-    if objective.executor.traced is None:
+    if objective.executor.traced is None or folder_of_programs() is not None:  # read from files, they take no time
         return None
     leaves, structure = jax.tree.flatten((posterior, problem.data))
     kind = (structure, tuple(np.shape(leaf) for leaf in leaves), objective.executor.chunk)
