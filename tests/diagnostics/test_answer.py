@@ -148,6 +148,21 @@ def test_a_tail_that_is_known_further_out_is_trusted():
     assert replace(one, outlook=None).weights.khat == one.weights.khat
 
 
+@pytest.mark.parametrize(("spread", "rule"), [(0.2, "further out"), (0.1, "fits")])
+def test_weights_that_can_be_trusted_may_move_an_sd_only_so_far_without_being_clear(spread, rule):
+    one = replace(LOGISTIC.fit(), outlook=Further(0.4, True, Moved(0.02, spread), []))
+    assert one.answer.rule == rule
+
+
+@pytest.mark.parametrize(("bend", "perhaps"), [(0.5, True), (0.0, False)])
+def test_draws_suffice_for_sds_only_where_check_draws_exclude_another(bend, perhaps):
+    banana = lambda w: -0.5 * w[0] ** 2 - 2.0 * (w[1] - bend * w[0] ** 2) ** 2
+    one = qd.fit(banana, np.full(2, 0.1), draws=12, seed=1, progress=False)
+    assert one.draws_suffice
+    assert ("for the bound, and perhaps for means and sds" in one.verdict) == perhaps
+    assert one.drift.excluded != perhaps
+
+
 def test_what_lies_further_out_is_kept_with_the_fit(tmp_path):
     one = fit(lambda w: t.logpdf(w[0], 4.0) + norm.logpdf(w[1]), 2)
     again = qd.load(one.save(tmp_path / "fit.npz"))
