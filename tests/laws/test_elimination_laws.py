@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from quenched.families import factor, make_pattern
+from quenched.families import factor, kept_factor, make_pattern
 
 
 def chain(n):
@@ -55,6 +55,7 @@ def test_elimination_is_dense_algebra(name):
     np.testing.assert_allclose(found.log_determinant, np.linalg.slogdet(matrix)[1], rtol=1e-12)
     i, j = pattern.entries
     np.testing.assert_allclose(found.inverse[pattern.entry_places], inverse[i, j], atol=1e-12)
+    np.testing.assert_allclose(found.variances, np.diag(inverse), atol=1e-12)
     vectors = random.standard_normal((dim, 3))
     np.testing.assert_allclose(found.solve(vectors), inverse @ vectors, atol=1e-12)
     np.testing.assert_allclose(pattern.multiply(values, vectors), matrix @ vectors, atol=1e-11)
@@ -63,6 +64,20 @@ def test_elimination_is_dense_algebra(name):
     np.testing.assert_allclose(found.unspread(found.spread(vectors)), vectors, atol=1e-10)
     values[pattern.diagonal[0]] = -1.0
     assert factor(pattern, values) is None
+
+
+def test_half_of_an_inverse_has_the_variances_of_what_rows_see_and_a_factor_is_kept_by_its_numbers():
+    random = np.random.default_rng(2)
+    matrix, design = random.standard_normal((30, 30)), random.standard_normal((7, 30))
+    matrix = matrix @ matrix.T + 30.0 * np.eye(30)
+    pattern = make_pattern(30, *np.tril_indices(30))
+    values = pattern.from_dense(matrix)
+    found = kept_factor(pattern, values)
+    half = found.half(design)
+    np.testing.assert_allclose(np.sum(half**2, axis=0), np.diag(design @ np.linalg.inv(matrix) @ design.T), rtol=1e-12)
+    assert kept_factor(pattern, values.copy()) is found
+    assert kept_factor(pattern, 2.0 * values).log_determinant > found.log_determinant + 1.0
+    assert kept_factor(pattern, -values) is None
 
 
 def test_a_chain_and_groups_fill_in_little():

@@ -65,7 +65,7 @@ def _driving(u: np.ndarray, along: np.ndarray) -> list[int]:
 
 def _standardised_on_host(posterior: Any, z: Array, gradients: Array) -> tuple[Array, Array]:
     u, along = posterior.straightened(z, gradients)
-    return u, posterior.factor.solve(along.T).T / np.sqrt(posterior.factor.inverse[posterior.pattern.diagonal])
+    return u, posterior.factor.solve(along.T).T / np.sqrt(posterior.factor.variances)
 
 
 @program

@@ -66,12 +66,12 @@ class _Pushed(ProjectedBound):
         self.__dict__.update(bound.__dict__)
         self.push = push
 
-    def expected(self, mean, covariance, free, skew=_STRAIGHT):
-        found = super().expected(mean, covariance, free, skew)
+    def expected(self, mean, factor, free, skew=_STRAIGHT):
+        found = super().expected(mean, factor, free, skew)
         value, gradient = found.value + float(self.push @ mean), found.gradient + self.push
         return Expected(value, gradient, found.precision, np.zeros_like(found.free), found.skew)
 
-    def free_changes(self, mean, covariance, free, skew=_STRAIGHT):
+    def free_changes(self, mean, factor, free, skew=_STRAIGHT):
         n = len(free)
         return FreeChanges(np.zeros((n, len(mean))), np.zeros((n, self.pattern.size)), -np.eye(n))
 

@@ -16,7 +16,7 @@ from quenched.families.nested_at_draws import AtDraws, best_degree, nested_membe
 from quenched.families.positive_definite import cholesky_or_nan, factor_of_inverse, natural_units, positive_definite
 from quenched.families.registry import families, member_kinds
 from quenched.families.roles import Role, roles
-from quenched.families.sparse import Sparse, SparseGaussian
+from quenched.families.sparse import Sparse, SparseGaussian, keep_factor, kept_factor
 from quenched.families.sparsity import Pattern
 from quenched.families.stretch import power_of, stretch_around
 from quenched.families.stretched import StretchedGaussian
@@ -57,6 +57,8 @@ __all__ = [
     "families",
     "from_scale",
     "full_layout",
+    "keep_factor",
+    "kept_factor",
     "leading",
     "lengthen",
     "log_slopes",

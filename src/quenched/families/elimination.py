@@ -51,6 +51,8 @@ class Factor:
 
     def spread(self, z: np.ndarray) -> np.ndarray:
         """U z with U Uᵀ = matrix⁻¹: standard-normal draws (dim, n) to draws of that covariance."""
+        if self.pattern.all_root:
+            return _multiply(self.root_inverse, z.reshape(len(z), -1), trans_a=1).reshape(np.shape(z))
         x = _padded(z)
         for batch, pivot in zip(self.pattern.batches, self.pivots, strict=True):
             x[batch.nodes] /= np.sqrt(pivot)[:, None]
@@ -91,6 +93,24 @@ class Factor:
         for batch, multiplier in zip(self.pattern.batches[::-1], self.multipliers[::-1], strict=True):
             x[batch.nodes] -= np.einsum("ed,edn->en", multiplier, x[batch.neighbours])
 
+    def half(self, design: np.ndarray) -> np.ndarray:
+        """L⁻¹ of the root times the transpose of a design (rows, root): squares of columns are variances of the rows."""
+        return _multiply(self.root_inverse, design.T)
+
+    @cached_property
+    @in_one_thread
+    def root_inverse(self) -> np.ndarray:
+        """L⁻¹ for the root L Lᵀ, lower triangular."""
+        (invert,) = scipy.linalg.get_lapack_funcs(("trtri",), (self.root,))
+        return invert(self.root, lower=1)[0] if len(self.root) else self.root
+
+    @cached_property
+    def variances(self) -> np.ndarray:
+        """The diagonal of the inverse."""
+        if self.pattern.all_root:
+            return np.einsum("ij,ij->j", self.root_inverse, self.root_inverse)
+        return self.inverse[self.pattern.diagonal]
+
     @cached_property
     @in_one_thread
     def inverse(self) -> np.ndarray:
@@ -99,8 +119,8 @@ class Factor:
         values = np.zeros(pattern.size)
         inverse = np.zeros((0, 0))
         if r:
-            (invert,) = scipy.linalg.get_lapack_funcs(("potri",), (self.root,))
-            lower, _ = invert(self.root, lower=1)  # a third of the work of solving for the identity
+            (square,) = scipy.linalg.get_lapack_funcs(("lauum",), (self.root,))
+            lower, _ = square(self.root_inverse, lower=1)  # a third of the work of solving for the identity
             inverse = lower + lower.T  # above its diagonal the factor is zero, and LAPACK leaves it so
             inverse[np.diag_indices(r)] *= 0.5
             values[pattern.root_at : pattern.root_at + r * r] = inverse.ravel()
@@ -155,6 +175,13 @@ def factor(pattern: Pattern, values: np.ndarray) -> Factor | None:
     except (np.linalg.LinAlgError, ValueError):
         return None
     return Factor(pattern, tuple(pivots), tuple(multipliers), border, root)
+
+
+@in_one_thread
+def _multiply(triangle: np.ndarray, columns: np.ndarray, trans_a: int = 0) -> np.ndarray:
+    """A lower triangle times columns, or its transpose: half the work of a product of matrices."""
+    (multiply,) = scipy.linalg.get_blas_funcs(("trmm",), (triangle,))
+    return multiply(1.0, triangle, columns, lower=1, trans_a=trans_a)
 
 
 def _padded(vector: np.ndarray) -> np.ndarray:

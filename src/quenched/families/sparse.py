@@ -5,9 +5,9 @@ parameters meet in no term. It lives on the host, in NumPy: elimination is a mat
 traced.
 """
 
-from collections import OrderedDict
+from collections import deque
 from dataclasses import field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,9 +23,25 @@ from quenched.frozen import static
 from quenched.text import shown
 
 MOST_DENSE = 6000  # coordinates up to which a dense covariance is written out
-_FACTORS: OrderedDict[int, tuple[np.ndarray, Factor]] = OrderedDict()  # of the precisions that were asked of last
-_KEPT = 4
+# Of the precisions that were asked of last: the same numbers come in many arrays, as rows of what fits have reached.
+_FACTORS: deque[tuple[np.ndarray, Factor]] = deque(maxlen=4)
 _AT_A_TIME = 64  # draws that are placed
+
+
+def kept_factor(pattern: Pattern, values: np.ndarray) -> Factor | None:
+    """Factor a precision by its values, unless that was done lately; None if it is not positive definite."""
+    for known, found in tuple(_FACTORS):  # another thread may add one
+        if known is values or (found.pattern == pattern and np.array_equal(known, values)):
+            return found
+    found = factor(pattern, values)
+    if found is not None:
+        keep_factor(values, found)
+    return found
+
+
+def keep_factor(values: np.ndarray, found: Factor) -> None:
+    """For the next who asks."""
+    _FACTORS.appendleft((values, found))
 
 
 class SparseGaussian(Member):
@@ -41,15 +57,10 @@ class SparseGaussian(Member):
     @property
     def factor(self) -> Factor:
         """The precision, factored; kept for the next question."""
-        values: Any = self.values
-        if id(values) not in _FACTORS:
-            found = factor(self.pattern, values)
-            if found is None:
-                raise ValueError("posterior: its precision is not positive definite.")
-            _FACTORS[id(values)] = (values, found)  # with the array, so that no `id` is given out twice
-            while len(_FACTORS) > _KEPT:
-                _FACTORS.popitem(last=False)
-        return _FACTORS[id(values)][1]
+        found = kept_factor(self.pattern, np.asarray(self.values))
+        if found is None:
+            raise ValueError("posterior: its precision is not positive definite.")
+        return found
 
     @property
     def groups(self):
@@ -113,7 +124,7 @@ class SparseGaussian(Member):
         return -0.5 * self.factor.log_determinant
 
     def variance(self):
-        return self.factor.inverse[self.pattern.diagonal]
+        return self.factor.variances
 
     def second_moment(self):
         return self.mean @ self.mean + np.sum(self.variance())

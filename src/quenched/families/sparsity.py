@@ -58,6 +58,11 @@ class Pattern:
         found[self.root] = True
         return found
 
+    @property
+    def all_root(self) -> bool:
+        """Nothing is eliminated: LAPACK has it all, in its own order."""
+        return len(self.root) == self.dim
+
     @cached_property
     def root_at(self) -> int:
         """Place of the first entry of the root."""
@@ -147,7 +152,7 @@ class Pattern:
         columns = values[self.root_at : self.root_at + r * r].reshape(r, r).T
         (multiply,) = scipy.linalg.get_blas_funcs(("symm",), (columns,))
         inside = multiply(1.0, columns, vector[own], lower=0) if r else vector[own]
-        if r == self.dim:
+        if self.all_root:
             found = np.empty_like(inside)
             found[own] = inside
             return found

@@ -6,7 +6,7 @@ from quenched.fitting.optima import WIDTH
 from quenched.objective import Problem
 from quenched.results import Fit
 from quenched.transforms import positive
-from quenched.trust import lost_to_rounding
+from quenched.trust import lost_to_rounding, moves_of_means
 
 _HIDDEN = 0.01  # nats lost to rounding that are worth a word
 _COARSE = 0.05  # of an sd: steps in which a parameter is known
@@ -65,6 +65,12 @@ def jump_remark(fit: Fit, shortfall: float) -> str:
     most = _VARY * float(np.std(inside)) if len(inside) else 0.0
     if not fit.converged or not most > _CONTRADICTION or not shortfall <= _OUTVOTED * 0.5 * most**2:
         return ""
+    if (
+        fit.posterior.member.on_host and fit.posterior.member.affine
+    ):  # one matrix and vector tell most: no program is made
+        moves = moves_of_means(fit.posterior, fit.log_ratios, fit.check_draws)
+        if not np.max(np.abs(moves)) > _CONTRADICTION:
+            return ""
     drift = fit.drift
     if drift is None:
         return ""

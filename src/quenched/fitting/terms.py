@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from quenched.draws import Purpose, TermDraws, generator
-from quenched.families import SparseGaussian
+from quenched.families import SparseGaussian, kept_factor
 from quenched.fitting.alone import Alone
 from quenched.fitting.drive import Entries, Judged, Record, Summit
 from quenched.fitting.method import Method
@@ -14,6 +14,7 @@ from quenched.fitting.start import Starts
 from quenched.fitting.variational_newton import (
     Newton,
     NewtonPoint,
+    Stand,
     nats_left,
     point_of,
     stand_at,
@@ -35,6 +36,7 @@ class TermsAlone(Alone):
     explains: ClassVar[bool] = True
     starts: ClassVar[bool] = True
     _bound: ProjectedBound | None = None
+    _begun: tuple[ProjectedBound, Stand] | None = None  # where a start stands, until it is raised
 
     def bound(self, problem: int, draws: TermDraws, *, skewed: bool = False) -> ProjectedBound:
         """The bound of a problem on some draws; the last one is kept."""
@@ -49,13 +51,13 @@ class TermsAlone(Alone):
         members, hypers, worth, refusals = [], [], [], {}
         for place, (problem, point) in enumerate(zip(index, points, strict=True)):
             bound, hyper = self.bound(int(problem), draws), self.batch.problem.hyper
-            best, found = None, -np.inf
+            best, found, self._begun = None, -np.inf, None
             for spread in _SPREADS:
                 values = np.zeros(bound.pattern.size)
                 values[bound.pattern.diagonal] = spread**-2
                 at = stand_at(bound, NewtonPoint(point, values, np.asarray(hyper.free)))
                 if at is not None and at.bound > found:
-                    best, found = values, at.bound
+                    best, found, self._begun = values, at.bound, (bound, at)
                 elif best is not None:
                     break
             self._count(int(problem), bound)
@@ -83,7 +85,8 @@ class TermsAlone(Alone):
         bounds, finite, promises = [], [], []
         for problem, posterior, hyper in self._each(entries):
             bound = self.bound(problem, draws, skewed=not posterior.affine)
-            at = stand_at(bound, point_of(posterior, hyper))
+            point = point_of(posterior, hyper)
+            at = stand_at(bound, point._replace(factor=kept_factor(bound.pattern, point.values)))
             bounds.append(-np.inf if at is None else at.bound)
             finite.append(at is not None)
             random = generator(draws.seed, Purpose.TERMS)
@@ -97,7 +100,9 @@ class TermsAlone(Alone):
             bound = self.bound(problem, draws, skewed=not posterior.affine)
             enough = max(_WORTH * slack, _PRECISE)
             nats = min(enough, _AT_MOST[0] + _AT_MOST[1] * bound.pattern.dim)
-            found.append(variational_newton(bound, posterior, hyper, nats, self.watch, enough))
+            known = self._begun[1] if self._begun is not None and self._begun[0] is bound else None
+            self._begun = None
+            found.append(variational_newton(bound, posterior, hyper, nats, self.watch, enough, known))
             self._count(problem, bound, found[-1].n_bounds)
             if found[-1].code is Code.INTERRUPTED:
                 self.interrupted = True

@@ -28,13 +28,14 @@ from typing import NamedTuple
 import numpy as np
 
 from quenched.draws import Purpose, generator
-from quenched.families import Factor, Pattern, SparseGaussian, StretchedGaussian, factor
+from quenched.families import Factor, Pattern, SparseGaussian, StretchedGaussian, factor, keep_factor
 from quenched.fitting.ascent import Watch
 from quenched.projected import Expected, FreeChanges, ProjectedBound
 from quenched.results import Code
 from quenched.targets import Hyper
 
 _SMALLEST = 2.0**-14  # share of a step
+_STEEP = 1.0  # nats that a step gains: where it is more, steps are not yet alike, and none is extrapolated
 _MEMORY = 5  # steps that are extrapolated
 _FURTHEST = 3.0  # that extrapolation goes beyond a step, in units of posterior sds and precisions
 _LARGEST = 1.0  # change of a hyperparameter in one step
@@ -60,6 +61,7 @@ class Stand(NamedTuple):
     def member(self, pattern: Pattern) -> SparseGaussian | StretchedGaussian:
         """The posterior there."""
         gaussian = SparseGaussian(self.mean, self.values, pattern)
+        keep_factor(self.values, self.factor)
         return StretchedGaussian(gaussian, self.skew) if len(self.skew) else gaussian  # pyright: ignore
 
 
@@ -98,7 +100,7 @@ def stand_at(bound: ProjectedBound, point: NewtonPoint) -> Stand | None:
     if found is None:
         return None
     with np.errstate(over="ignore", invalid="ignore"):
-        expected = bound.expected(mean, found.inverse, free, skew)
+        expected = bound.expected(mean, found, free, skew)
     if not expected.finite:
         return None
     return Stand(mean, values, free, skew, found, expected, bound.bound(expected, found))
@@ -122,7 +124,7 @@ def skew_step(bound: ProjectedBound, at: Stand) -> tuple[np.ndarray, np.ndarray]
         return at.skew, at.skew
     pattern, may = bound.pattern, bound.structure.may_skew
     (i, j), places, inverse = pattern.entries, pattern.entry_places, at.factor.inverse
-    spread, values = np.sqrt(inverse[pattern.diagonal]), np.zeros(pattern.size)
+    spread, values = np.sqrt(at.factor.variances), np.zeros(pattern.size)
     values[places] = 0.5 * (may[i] & may[j]) * at.values[places] * inverse[places] ** 2 / (spread[i] * spread[j])
     values[pattern.diagonal] += 1.0
     found = factor(pattern, values)
@@ -136,31 +138,37 @@ class NewtonAscent:
 
     def __init__(self, bound: ProjectedBound, at: Stand):
         self.bound, self.at = bound, at
-        self.rho = 1.0
+        self.rho, self.rise = 1.0, np.inf  # share of the last step, and what it gained
         self.last: tuple[np.ndarray, np.ndarray] | None = None  # where the last step began, and the whole of it
         self.past: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_MEMORY - 1)  # changes of both
         self.products = np.zeros((0, 0))  # of the changes of steps with each other
         self.free_changes: FreeChanges | None = None
         self.free_known_at = np.zeros(0)
-        self.n_bounds, self.bent = 0, np.zeros(0)
+        self.n_bounds, self.bent, self.units = 0, np.zeros(0), np.zeros(0)
 
     def step(self) -> tuple[float, bool]:
         """One round: the rise of the bound, and whether it was a whole step. No rise at all: none is possible."""
-        before, moves = self.at, self._moves()
+        before = self.at.bound
+        whole = self._raised()
+        self.rise = self.at.bound - before
+        return self.rise, whole
+
+    def _raised(self) -> bool:
+        moves = self._moves()
         self._remember(moves)
-        if self.past:
+        if self.past and self.rise < _STEEP:
             if self._accept(self._extrapolated()):
                 self.rho = min(1.0, 2.0 * self.rho)
-                return self.at.bound - before.bound, True
+                return True
             self.past.clear()  # it misled
             self.products = np.zeros((0, 0))
         while self.rho >= _SMALLEST:
             if self._accept(self._towards(self.rho, moves)):
                 whole, self.rho = self.rho == 1.0, min(1.0, 2.0 * self.rho)
-                return self.at.bound - before.bound, whole
+                return whole
             self.rho /= 2.0
         self.rho = 1.0
-        return 0.0, False
+        return False
 
     def _accept(self, point: NewtonPoint | None) -> bool:
         if point is None:
@@ -195,7 +203,7 @@ class NewtonAscent:
         step, changes = step * min(1.0, _LARGEST / max(np.abs(step).max(), 1e-300)), self.free_changes
         assert changes is not None
         if np.max(np.abs(step)) > _FAR:  # derivatives do not reach as far: half a precision is not one taken off twice
-            gradient, precision, _ = self.bound.moved(at.mean, at.factor.inverse, at.free, step, at.skew)
+            gradient, precision, _ = self.bound.moved(at.mean, at.factor, at.free, step, at.skew)
         else:
             gradient, precision = step @ changes.gradient, step @ changes.precision
         gradient, precision = at.expected.gradient + gradient, at.expected.precision + precision
@@ -212,7 +220,7 @@ class NewtonAscent:
         """The slope of the bound at its top over (m, Λ), and Newton's step there."""
         at = self.at
         if self.free_changes is None or np.max(np.abs(at.free - self.free_known_at)) > _FAR:
-            self.free_changes = self.bound.free_changes(at.mean, at.factor.inverse, at.free, at.skew)
+            self.free_changes = self.bound.free_changes(at.mean, at.factor, at.free, at.skew)
             self.free_known_at = at.free
         changes, pattern, factored = self.free_changes, self.bound.pattern, at.factor
         moved = factored.solve(changes.gradient.T)
@@ -241,7 +249,7 @@ class NewtonAscent:
 
     def _remember(self, moves: Expected) -> None:
         """Where it stands, and the whole step from there; for the mean by the precision that is factored already."""
-        at, entries = self.at, self.bound.pattern.entry_places
+        at, entries, self.units = self.at, self.bound.pattern.entry_places, self._units()
         here = np.concatenate([at.mean, at.values[entries], at.free, at.skew])
         change = (moves.precision - at.values)[entries]
         step = np.concatenate([at.factor.solve(moves.gradient), change, moves.free, moves.skew])
@@ -253,13 +261,13 @@ class NewtonAscent:
 
     def _along(self, step: np.ndarray) -> np.ndarray:
         """Products of a step with the changes of steps, in units."""
-        scaled = step / self._units() ** 2
+        scaled = step / self.units**2
         return np.array([change @ scaled for _, change in self.past])
 
     def _units(self) -> np.ndarray:
         """Posterior sds for the mean, the diagonal for the precision: what a step is measured in."""
         at, pattern = self.at, self.bound.pattern
-        sds = np.sqrt(at.factor.inverse[pattern.diagonal])
+        sds = np.sqrt(at.factor.variances)
         roots = np.sqrt(at.values[pattern.diagonal])
         i, j = pattern.entries
         return np.concatenate([sds, roots[i] * roots[j], np.ones(len(at.free)), self.bent**-0.5])
@@ -267,12 +275,12 @@ class NewtonAscent:
     def _extrapolated(self) -> NewtonPoint | None:
         """Where the step would vanish, were it linear between the last ones, and from there the share of it that was taken."""
         assert self.last is not None
-        units, pattern, (here, step) = self._units(), self.bound.pattern, self.last
+        pattern, (here, step) = self.bound.pattern, self.last
         weights = np.linalg.lstsq(self.products, self._along(step), rcond=1e-10)[0]
         beyond = np.zeros_like(here)
         for weight, (moved, change) in zip(weights, self.past, strict=True):
             beyond -= weight * (moved + self.rho * change)
-        furthest = max(float(np.max(np.abs(beyond / units))), 1e-300)
+        furthest = max(float(np.max(np.abs(beyond / self.units))), 1e-300)
         found = here + self.rho * step + beyond * min(1.0, _FURTHEST / furthest)
         if not np.isfinite(found).all():
             return None
@@ -289,13 +297,19 @@ def variational_newton(
     nats: float,
     watch: Watch,
     enough: float = 0.0,
+    known: Stand | None = None,
 ) -> Newton:
-    """Raise the bound until less than `nats` are to be gained; where steps overshoot for long, less than `enough`."""
-    at = stand_at(bound, point_of(posterior, hyper))
+    """Raise the bound until less than `nats` are to be gained; where steps overshoot for long, less than `enough`.
+
+    `known` is what has been found at a posterior before, perhaps at this one.
+    """
+    point = point_of(posterior, hyper)
+    same = known is not None and all(map(np.array_equal, known[:4], point[:4]))
+    at = known if same else stand_at(bound, point)
     if at is None:
         return Newton(posterior, hyper, -np.inf, -np.inf, Code.NOT_FINITE, "", 1)
     ascent, first, code, note = NewtonAscent(bound, at), at.bound, Code.MAX_EVALUATIONS, ""
-    last, widest = np.inf, 1.0 + np.max(at.mean**2) + np.max(at.factor.inverse[bound.pattern.diagonal])
+    last, widest = np.inf, 1.0 + np.max(at.mean**2) + np.max(at.factor.variances)
     random = generator(0, Purpose.PROBES)
     for turn in range(_MAX_ROUNDS):
         try:
@@ -312,7 +326,7 @@ def variational_newton(
             code = Code.CONVERGED if left <= max(nats, rounding) else Code.NO_ASCENT
             note = "" if code is Code.CONVERGED else _flat(bound, ascent.at)
             break
-        if np.max(ascent.at.factor.inverse[bound.pattern.diagonal]) > _FLIGHT**2 * widest:
+        if np.max(ascent.at.factor.variances) > _FLIGHT**2 * widest:
             code = Code.NO_ASCENT  # the bound rises for ever: the message says along what
             break
         # Steps that shrink by a factor leave as much again as a geometric series of them.

@@ -161,4 +161,4 @@ def ratios_in_chunks(values, form: Form, z: Array, used: Array, posterior: Membe
 
 def log_q(posterior: Member, z: Array) -> Array:
     """The log density of a posterior at its own draws."""
-    return -0.5 * jnp.sum(z**2, axis=-1) - 0.5 * z.shape[-1] * LOG_TWO_PI - posterior.log_slope(z)
+    return -0.5 * (z**2).sum(axis=-1) - 0.5 * z.shape[-1] * LOG_TWO_PI - posterior.log_slope(z)

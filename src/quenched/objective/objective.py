@@ -35,6 +35,8 @@ from quenched.objective.problem import Problem
 from quenched.targets import Hyper
 
 _VALUES_AT_A_TIME = 64  # few enough to stay in the cache, and one shape is compiled once
+_SMALL = 2**11  # rows of terms and parameters, up to which more of them do
+_VALUES_OF_SMALL = 320  # half a batch of check draws
 _MOST_VALUES = 640  # whose log ratios one program has room for
 _BYTES_KEPT = 2**26  # on the device, for the next fit
 _NUMBERS_AT_A_TIME = 2**24  # rows of terms and parameters, times draws
@@ -171,7 +173,9 @@ def log_ratios(problem: Problem, posterior: Member, hyper: Hyper, z: np.ndarray)
     """log p(w) − log q(w) at each draw: its mean is the bound, unbiased when the draws are fresh."""
     executor, form = problem.executor(len(z)), problem.form
     if posterior.on_host:
-        size = int(np.clip(_NUMBERS_AT_A_TIME // (problem.dim + problem.n_rows), 1, _VALUES_AT_A_TIME))
+        numbers = problem.dim + problem.n_rows
+        most = _VALUES_OF_SMALL if numbers <= _SMALL else _VALUES_AT_A_TIME
+        size = int(np.clip(_NUMBERS_AT_A_TIME // numbers, 1, most))
         return np.concatenate([_on_host(problem, posterior, hyper, *part) for part in cut(z, size)])
     if executor.traced is None:
         return np.concatenate([_on_host(problem, posterior, hyper, *part) for part in cut(z, executor.chunk)])

@@ -151,16 +151,14 @@ class ProjectedBound:
         """Of the precision."""
         return self.structure.pattern
 
-    def expected(
-        self, mean: np.ndarray, covariance: np.ndarray, free: np.ndarray, skew: np.ndarray = _STRAIGHT
-    ) -> Expected:
-        """At a mean, the values of a covariance on the pattern, and the rates at which coordinates are stretched."""
+    def expected(self, mean: np.ndarray, factor: Factor, free: np.ndarray, skew: np.ndarray = _STRAIGHT) -> Expected:
+        """At a mean, a precision that is factored, and the rates at which coordinates are stretched."""
         value, gradient, of_free = 0.0, np.zeros(len(mean)), np.zeros_like(free)
         precision, of_powers = np.zeros(self.pattern.size), np.zeros(len(skew))
         powers, changes = map(np.asarray, _powers(skew)) if len(skew) else (skew, skew)
         for sight, term in zip(self.structure.sights, self.terms, strict=True):
             own = _seen_powers(sight, term, powers)
-            found = term.slopes(sight.means(mean), sight.covariances(covariance), free, own)
+            found = term.slopes(sight.means(mean), sight.covariances(factor), free, own)
             value += found.value
             gradient += sight.gradient(found.means, len(mean))
             sight.add_curvature(precision, found.curvature)
@@ -174,28 +172,28 @@ class ProjectedBound:
         return Expected(value, gradient, precision, of_free, of_skew)
 
     def free_changes(
-        self, mean: np.ndarray, covariance: np.ndarray, free: np.ndarray, skew: np.ndarray = _STRAIGHT
+        self, mean: np.ndarray, factor: Factor, free: np.ndarray, skew: np.ndarray = _STRAIGHT
     ) -> "FreeChanges":
         """How the slopes of the expected sum change with each hyperparameter, at a posterior that is held."""
         found = []
         for unit in np.eye(len(free)):
-            change = self._between(mean, covariance, (free - _NEARBY * unit, free + _NEARBY * unit), skew)
+            change = self._between(mean, factor, (free - _NEARBY * unit, free + _NEARBY * unit), skew)
             found.append(FreeChanges(*(part / (2.0 * _NEARBY) for part in change)))
         return FreeChanges(*(np.stack(part) for part in zip(*found, strict=True)))
 
     def moved(
         self,
         mean: np.ndarray,
-        covariance: np.ndarray,
+        factor: Factor,
         free: np.ndarray,
         step: np.ndarray,
         skew: np.ndarray = _STRAIGHT,
     ) -> "FreeChanges":
         """What a step of the hyperparameters changes of the slopes, at a posterior that is held."""
-        return self._between(mean, covariance, (free, free + step), skew)
+        return self._between(mean, factor, (free, free + step), skew)
 
     def _between(
-        self, mean: np.ndarray, covariance: np.ndarray, ends: tuple[np.ndarray, np.ndarray], skew: np.ndarray
+        self, mean: np.ndarray, factor: Factor, ends: tuple[np.ndarray, np.ndarray], skew: np.ndarray
     ) -> "FreeChanges":
         """By how much the slopes differ between two values of the hyperparameters."""
         powers = np.asarray(_powers(skew)[0]) if len(skew) else skew
@@ -203,7 +201,7 @@ class ProjectedBound:
         for sight, term in zip(self.structure.sights, self.terms, strict=True):
             if not term.asks_hyper:
                 continue
-            seen, own = (sight.means(mean), sight.covariances(covariance)), _seen_powers(sight, term, powers)
+            seen, own = (sight.means(mean), sight.covariances(factor)), _seen_powers(sight, term, powers)
             behind, ahead = (term.slopes(*seen, free, own) for free in ends)
             found.gradient[:] += sight.gradient(ahead.means - behind.means, len(mean))
             sight.add_curvature(found.precision, ahead.curvature - behind.curvature)
@@ -218,8 +216,8 @@ class ProjectedBound:
 
 def bound_at(bound: ProjectedBound, posterior: SparseGaussian | StretchedGaussian, hyper: Hyper) -> float:
     """The bound at a posterior."""
-    numbers = (np.asarray(part) for part in (posterior.mean, posterior.factor.inverse, hyper.free, posterior.skew))
-    return bound.bound(bound.expected(*numbers), posterior.factor)
+    mean, free, skew = map(np.asarray, (posterior.mean, hyper.free, posterior.skew))
+    return bound.bound(bound.expected(mean, posterior.factor, free, skew), posterior.factor)
 
 
 @program

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from quenched.families import Pattern
+from quenched.families import Factor, Pattern
 from quenched.targets import LocalTerm, Piece, SparseRows
 
 
@@ -55,6 +55,10 @@ class Multiplied:
 
     def means(self, vector: np.ndarray) -> np.ndarray:
         return self.design @ vector[self.positions]
+
+    def sees_all(self, pattern: Pattern) -> bool:
+        """One number a row, of all coordinates in their order, of which none is eliminated."""
+        return pattern.all_root and self.size == 1 and np.array_equal(self.positions[:, 0], np.arange(pattern.dim))
 
 
 def _seen(piece: Piece) -> Looked | Multiplied:
@@ -131,11 +135,11 @@ class Sight:
             total += np.bincount(where.ravel(), weights.ravel(), dim)
         return total
 
-    def covariances(self, values: np.ndarray) -> np.ndarray:
-        """(n, size, size), from the values of a covariance on the pattern."""
+    def covariances(self, precision: Factor) -> np.ndarray:
+        """(n, size, size), from a precision that is factored."""
         found = np.empty((self.n, self.size, self.size))
         for a, b in self._blocks():
-            block = self._covariance(a, b, values)
+            block = self._covariance(a, b, precision)
             rows, columns = self._slice(a), self._slice(b)
             found[:, rows, columns] = block
             if a != b:
@@ -186,8 +190,15 @@ class Sight:
                 at = at.reshape(other.flat.shape)
                 yield (a, b), (places(unique[:, None, None], one.positions[None]), at)
 
-    def _covariance(self, a: int, b: int, values: np.ndarray) -> np.ndarray:
+    def _covariance(self, a: int, b: int, precision: Factor) -> np.ndarray:
         one, other, known = self.pieces[a], self.pieces[b], self.places[a, b]
+        if isinstance(one, Looked) and a == b and one.flat.shape[1] == 1:
+            found = precision.variances[one.flat]
+            return (found if one.coefficients is None else found * one.coefficients**2)[:, :, None]
+        if isinstance(one, Multiplied) and a == b and one.sees_all(self.pattern):
+            half = precision.half(one.design).T  # no inverse is needed
+            return np.einsum("nm,nm->n", half, half)[:, None, None]
+        values = precision.inverse
         if isinstance(one, Looked) and isinstance(other, Looked):
             block = values[known[0]].reshape(-1, one.size, one.k, other.size, other.k)
             if one.coefficients is not None:
@@ -197,20 +208,13 @@ class Sight:
             return block[:, :, 0, :, 0]
         assert isinstance(one, Multiplied)
         if isinstance(other, Multiplied):
-            block = values[known[0]]  # (columns, size, columns, size)
-            return np.stack(
-                [
-                    np.stack(
-                        [
-                            np.einsum("nm,nm->n", one.design @ block[:, s, :, t], other.design)
-                            for t in range(other.size)
-                        ],
-                        axis=1,
-                    )
-                    for s in range(one.size)
-                ],
-                axis=1,
-            )
+            block, found = values[known[0]], np.empty((self.n, one.size, other.size))
+            for s in range(one.size):
+                for t in range(s + 1 if a == b else other.size):
+                    found[:, s, t] = np.einsum("nm,nm->n", one.design @ block[:, s, :, t], other.design)
+                    if a == b:
+                        found[:, t, s] = found[:, s, t]
+            return found
         places, at = known
         across = values[places]  # (unique, columns, size)
         found = np.empty((self.n, one.size, other.size))

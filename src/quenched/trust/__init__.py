@@ -24,6 +24,7 @@ from quenched.trust.departures import (
     furthest,
     hopeless,
     moved,
+    moves_of_means,
     reweight,
     worst_of_each,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "look_further",
     "lost_to_rounding",
     "moved",
+    "moves_of_means",
     "reweight",
     "weigh_ratios",
     "worst_of_each",

@@ -208,6 +208,14 @@ class Drift(NamedTuple):
         return self.most[0] <= MEAN_DRIFT and self.most[1] <= SD_DRIFT
 
 
+def moves_of_means(posterior: Posterior, log_ratios: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """By how many sds that step moves each mean, without its noise: points are affine in draws, so one of them says it all."""
+    inside = np.isfinite(log_ratios)
+    ratios = np.where(inside, log_ratios - np.mean(log_ratios[inside]), 0.0)
+    pushed = posterior.transform((ratios @ z)[None] / inside.sum())[0]
+    return (pushed - posterior.mean) / np.sqrt(posterior.variance())
+
+
 def drift(posterior: Posterior, names: list[str], log_ratios: np.ndarray, z: np.ndarray) -> Drift:
     """A step of natural gradient on the check draws, in units of the posterior. For Gaussian posteriors."""
     inside = np.isfinite(log_ratios)
