@@ -35,7 +35,6 @@ from quenched.results import Code
 from quenched.targets import Hyper
 
 _SMALLEST = 2.0**-14  # share of a step
-_STEEP = 1.0  # nats that a step gains: where it is more, steps are not yet alike, and none is extrapolated
 _MEMORY = 5  # steps that are extrapolated
 _FURTHEST = 3.0  # that extrapolation goes beyond a step, in units of posterior sds and precisions
 _LARGEST = 1.0  # change of a hyperparameter in one step
@@ -138,7 +137,7 @@ class NewtonAscent:
 
     def __init__(self, bound: ProjectedBound, at: Stand):
         self.bound, self.at = bound, at
-        self.rho, self.rise = 1.0, np.inf  # share of the last step, and what it gained
+        self.rho, self.begun = 1.0, False
         self.last: tuple[np.ndarray, np.ndarray] | None = None  # where the last step began, and the whole of it
         self.past: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_MEMORY - 1)  # changes of both
         self.products = np.zeros((0, 0))  # of the changes of steps with each other
@@ -148,27 +147,24 @@ class NewtonAscent:
 
     def step(self) -> tuple[float, bool]:
         """One round: the rise of the bound, and whether it was a whole step. No rise at all: none is possible."""
-        before = self.at.bound
-        whole = self._raised()
-        self.rise = self.at.bound - before
-        return self.rise, whole
-
-    def _raised(self) -> bool:
-        moves = self._moves()
-        self._remember(moves)
-        if self.past and self.rise < _STEEP:
+        before, moves = self.at, self._moves()
+        if self.begun:  # what begins anywhere is like no other step
+            self._remember(moves)
+        self.begun = True
+        # While hyperparameters are far from where they belong, steps are not alike either.
+        if self.past and np.max(np.abs(moves.free), initial=0.0) <= _FAR:
             if self._accept(self._extrapolated()):
                 self.rho = min(1.0, 2.0 * self.rho)
-                return True
+                return self.at.bound - before.bound, True
             self.past.clear()  # it misled
             self.products = np.zeros((0, 0))
         while self.rho >= _SMALLEST:
             if self._accept(self._towards(self.rho, moves)):
                 whole, self.rho = self.rho == 1.0, min(1.0, 2.0 * self.rho)
-                return whole
+                return self.at.bound - before.bound, whole
             self.rho /= 2.0
         self.rho = 1.0
-        return False
+        return 0.0, False
 
     def _accept(self, point: NewtonPoint | None) -> bool:
         if point is None:
