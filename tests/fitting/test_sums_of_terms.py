@@ -10,6 +10,7 @@ from scipy import optimize
 import quenched as qd
 from quenched.draws import term_draws
 from quenched.projected import structure_of
+from quenched.trust import moves_of_means
 
 RANDOM = np.random.default_rng([3, 5])
 PEOPLE, ITEMS = 25, 8
@@ -250,3 +251,15 @@ def test_a_design_with_as_many_weights_as_rows_begins_with_more_draws():
     assert fit.converged
     assert fit.n_draws >= 256
     assert abs(fit.gap) < 0.05
+
+
+def test_one_draw_says_how_far_values_would_move_each_mean(fit):
+    n, z = len(fit.log_ratios), fit.check_draws
+    moves = moves_of_means(fit.posterior, fit.log_ratios, [z[:100], z[100:]])
+    along = (fit.posterior.transform(z) - fit.posterior.mean) / np.sqrt(fit.posterior.variance())
+    np.testing.assert_allclose(moves, (fit.log_ratios - fit.log_ratios.mean()) @ along / n, atol=1e-10)
+    name = fit.space.coordinate_names().index(fit.drift.mean_name)
+    np.testing.assert_allclose(abs(moves[name]), fit.drift.mean)
+    beyond = fit.log_ratios.copy()
+    beyond[3] = -np.inf
+    assert np.isfinite(moves_of_means(fit.posterior, beyond, [z])).all()

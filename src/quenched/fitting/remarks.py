@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from quenched.draws import check_draws_of
 from quenched.fitting.optima import WIDTH
 from quenched.objective import Problem
 from quenched.results import Fit
@@ -68,7 +69,8 @@ def jump_remark(fit: Fit, shortfall: float) -> str:
     if (
         fit.posterior.member.on_host and fit.posterior.member.affine
     ):  # one matrix and vector tell most: no program is made
-        moves = moves_of_means(fit.posterior, fit.log_ratios, fit.check_draws)
+        draws = check_draws_of(fit.posterior.dim, fit.settings["seed"]).batches(len(fit.log_ratios))
+        moves = moves_of_means(fit.posterior, fit.log_ratios, draws)
         if not np.max(np.abs(moves)) > _CONTRADICTION:
             return ""
     drift = fit.drift

@@ -5,6 +5,7 @@ gradient; their products with the draws say how far the fit is from the best mem
 the best Gaussian the mean of (log p − log q) z, and of (log p − log q)(z zᵀ − I), is zero).
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import jax
@@ -208,11 +209,15 @@ class Drift(NamedTuple):
         return self.most[0] <= MEAN_DRIFT and self.most[1] <= SD_DRIFT
 
 
-def moves_of_means(posterior: Posterior, log_ratios: np.ndarray, z: np.ndarray) -> np.ndarray:
+def moves_of_means(posterior: Posterior, log_ratios: np.ndarray, batches: Iterable[np.ndarray]) -> np.ndarray:
     """By how many sds that step moves each mean, without its noise: points are affine in draws, so one of them says it all."""
     inside = np.isfinite(log_ratios)
     ratios = np.where(inside, log_ratios - np.mean(log_ratios[inside]), 0.0)
-    pushed = posterior.transform((ratios @ z)[None] / inside.sum())[0]
+    total, first = np.zeros(posterior.dim), 0
+    for z in batches:
+        total += ratios[first : first + len(z)] @ z
+        first += len(z)
+    pushed = posterior.transform(total[None] / inside.sum())[0]
     return (pushed - posterior.mean) / np.sqrt(posterior.variance())
 
 
