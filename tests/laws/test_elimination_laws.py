@@ -33,6 +33,7 @@ GRAPHS = {
     "groups": groups(150),
     "crossed": crossed(200, 40),
     "dense": (30, *np.tril_indices(30)),
+    "dense, in halves": (301, *np.tril_indices(301)),
     "nothing": (70, np.zeros(0, int), np.zeros(0, int)),
 }
 

@@ -18,6 +18,8 @@ import scipy  # whose parts are imported when they are first asked for: they tak
 from quenched.families.sparsity import Pattern
 from quenched.threads import in_one_thread
 
+_SMALL = 256  # unknowns of a triangle that is inverted at once
+
 
 @dataclass(frozen=True, eq=False)
 class Factor:
@@ -101,8 +103,7 @@ class Factor:
     @in_one_thread
     def root_inverse(self) -> np.ndarray:
         """L⁻¹ for the root L Lᵀ, lower triangular."""
-        (invert,) = scipy.linalg.get_lapack_funcs(("trtri",), (self.root,))
-        return invert(self.root, lower=1)[0] if len(self.root) else self.root
+        return _inverted(self.root) if len(self.root) else self.root
 
     @cached_property
     def variances(self) -> np.ndarray:
@@ -175,6 +176,19 @@ def factor(pattern: Pattern, values: np.ndarray) -> Factor | None:
     except (np.linalg.LinAlgError, ValueError):
         return None
     return Factor(pattern, tuple(pivots), tuple(multipliers), border, root)
+
+
+def _inverted(triangle: np.ndarray) -> np.ndarray:
+    """Of a lower triangle, by halves: products are what BLAS does best, and OpenBLAS inverts at a third of their speed."""
+    n = len(triangle)
+    if n <= _SMALL:
+        (invert,) = scipy.linalg.get_lapack_funcs(("trtri",), (triangle,))
+        return invert(triangle, lower=1)[0]
+    h, found = n // 2, np.zeros((n, n), order="F")
+    found[:h, :h], found[h:, h:] = _inverted(triangle[:h, :h]), _inverted(triangle[h:, h:])
+    right = _multiply(found[:h, :h], triangle[h:, :h].T, trans_a=1).T
+    found[h:, :h] = -_multiply(found[h:, h:], right)
+    return found
 
 
 @in_one_thread

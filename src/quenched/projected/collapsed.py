@@ -63,8 +63,8 @@ class Collapsed(NamedTuple):
     def remark(self) -> str:
         """What a person should know of it."""
         return (
-            f"{len(self.shift):,} numbers are too many to be weighed at once: k-hat and evidence are those of the "
-            f"{self.n_outer} that the others share, the others integrated over."
+            f"Weights of all {len(self.shift):,} numbers at once are uneven and tell little: k-hat and evidence are those of "
+            f"the {self.n_outer} that the others share, the others integrated over."
         )
 
 

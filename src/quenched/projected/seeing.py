@@ -253,7 +253,9 @@ class Sight:
             if isinstance(other, Multiplied):
                 for t in range(other.size if a != b else s + 1):
                     places = known[0][:, s, :, t]
-                    if a == b and s == t:  # one triangle stands for both
+                    if a == b and one.sees_all(self.pattern):  # above its diagonal nobody looks
+                        values[:-1] += _square(one.design, block[:, 0, 0]).ravel()
+                    elif a == b and s == t:  # one triangle stands for both
                         product, places = _square(one.design, block[:, s, s]), places.ravel()[known[1]]
                         _scatter(values, places, product.ravel()[known[1]])
                     else:
