@@ -2,11 +2,12 @@
 
 There is a fixed number of lanes, and all take their turns at once. An entry that has finished leaves its lane to the next
 that waits; when nobody waits, the lanes close up. So one that takes long holds up nobody, and one that has finished costs
-nothing more.
+nothing more. Where there are more entries than lanes, every core has lanes of its own.
 """
 
 from collections.abc import Callable
-from functools import cache, partial, wraps
+from dataclasses import dataclass
+from functools import cache, wraps
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -14,8 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.compiling import known, let_go_with_functions, program
+from quenched.compiling import FAST, known, let_go_with_functions
 from quenched.execute import Wait, compiled
+from quenched.fitting.callers import Callers
 from quenched.fitting.rows import Widths, choose_rows, put, rows, take
 from quenched.objective import Rows
 
@@ -62,6 +64,17 @@ class Done(NamedTuple):
     ended: np.ndarray  # False for those that were stopped on the way
 
 
+@dataclass
+class Team:
+    """Lanes that take their turns together."""
+
+    place: int  # among the teams
+    lanes: Carried
+    data: Rows  # of the problem in each lane
+    slots: np.ndarray  # the entry in each lane
+    alive: np.ndarray  # False for lanes that nobody is in
+
+
 def drive(
     machines: Machines,
     context: Any,
@@ -70,57 +83,95 @@ def drive(
     data: Rows,
     widths: Widths,
     stop: Callable[[int], bool],
+    call: Callers,
 ) -> Done:
     """Carry every entry to the end of its machine.
 
     `inputs` are rows in the order of `index`, which names the problem of each; `data` are those of all problems
     there are, on the device. `stop` is told how many have ended, and may call the work off.
     """
-    n = len(index)
-    begun, ended = np.zeros(n, bool), np.zeros(n, bool)
+    crowd, stopped = _Crowd(machines, context, index, inputs, data, widths, call), False
+    wait = Wait(f"{widths.fit(len(index))} problems at a time")
+    teams = crowd.teams()
+    while teams:
+        team = teams.pop(0)
+        running = np.asarray(wait(team.lanes).running)
+        stopped = stopped or stop(int(crowd.ended.sum()))
+        crowd.leave(team, team.alive if stopped else team.alive & ~running, running)
+        if not stopped:
+            crowd.fill(team)
+            if team.alive.any():
+                crowd.advance(team)
+                teams.append(team)
+    return Done(crowd.reports, crowd.begun, crowd.ended)
 
-    def enter(slots: np.ndarray, alive: np.ndarray) -> tuple[Carried, Rows]:
-        own = data_of(data, index[slots])
-        lanes = _begin(machines, rows(inputs, slots), context)
-        begun[slots[alive]] = True
-        return lanes._replace(running=lanes.running & alive), own
 
-    width = widths.fit(n)
-    slots, alive = np.arange(width) % n, np.arange(width) < n
-    waiting = min(width, n)
-    lanes, own = enter(slots, alive)
-    reports: Any = None
-    wait = Wait(f"{width} problems at a time")
-    while alive.any():
-        lanes = wait(_advance(machines, lanes, own, context))
-        running = np.asarray(lanes.running)
-        stopped = stop(int(ended.sum()))
-        leaving = alive if stopped else alive & ~running
-        if leaving.any():
-            found = jax.tree.map(np.asarray, _report(machines, lanes, context))
-            if reports is None:
-                reports = jax.tree.map(lambda leaf: np.zeros((n, *leaf.shape[1:]), leaf.dtype), found)
-            put(reports, slots[leaving], rows(found, leaving))
-            ended[slots[leaving & ~running]] = True
-            alive = alive & ~leaving
-        if stopped:
-            break
-        free = int((~alive).sum())
-        if waiting < n and free >= _REFILL * width:
-            entering = np.flatnonzero(~alive)[: n - waiting]
-            slots = slots.copy()
-            slots[entering] = np.arange(waiting, waiting + len(entering))
+class _Crowd:
+    """Entries that wait, and what has come of others."""
+
+    def __init__(self, machines, context, index, inputs, data, widths: Widths, call: Callers):
+        self.machines, self.inputs, self.data, self.index = machines, inputs, data, index
+        self.context = jax.device_put(jax.tree.map(np.asarray, context))  # once, and of types that are not weak
+        self.widths, self.call, self.n = widths, call, len(index)
+        self.begun, self.ended = np.zeros(self.n, bool), np.zeros(self.n, bool)
+        self.waiting = 0  # the first that waits
+        self.reports: Any = None
+
+    def teams(self) -> list[Team]:
+        """All of them, under way."""
+        width, teams = self.widths.fit(self.n), []
+        while self.waiting < self.n and len(teams) < self.call.n:
+            lanes = np.arange(width)
+            slots, alive = (self.waiting + lanes) % self.n, self.waiting + lanes < self.n
+            teams.append(Team(len(teams), *self._entered(slots, alive), slots, alive))
+            self.waiting = min(self.waiting + width, self.n)
+            self.advance(teams[-1])
+        return teams
+
+    def advance(self, team: Team) -> None:
+        """A few turns, which may not be over yet."""
+        team.lanes = self.call(team.place, _advance, self.machines, team.lanes, team.data, self.context)
+
+    def leave(self, team: Team, leaving: np.ndarray, running: np.ndarray) -> None:
+        """Write down what has come of those that leave."""
+        if not leaving.any():
+            return
+        found = jax.tree.map(np.asarray, _report(self.machines, team.lanes, self.context))
+        if self.reports is None:
+            self.reports = jax.tree.map(lambda leaf: np.zeros((self.n, *leaf.shape[1:]), leaf.dtype), found)
+        put(self.reports, team.slots[leaving], rows(found, leaving))
+        self.ended[team.slots[leaving & ~running]] = True
+        team.alive = team.alive & ~leaving
+
+    def fill(self, team: Team) -> None:
+        """Let others enter free lanes, if there are enough of them; close up where nobody waits."""
+        width, alive = len(team.slots), int(team.alive.sum())
+        if self.waiting < self.n and width - alive >= _REFILL * width:
+            entering = np.flatnonzero(~team.alive)[: self.n - self.waiting]
+            team.slots = team.slots.copy()
+            team.slots[entering] = np.arange(self.waiting, self.waiting + len(entering))
+            self.waiting += len(entering)
             fresh = np.isin(np.arange(width), entering)
-            new, own = enter(slots, fresh)
-            lanes, alive = _merge(jnp.asarray(fresh), new, lanes), alive | fresh
-            waiting += len(entering)
-        elif waiting >= n and alive.any() and widths.fit(int(alive.sum())) < width:
-            width = widths.fit(int(alive.sum()))
-            keep = np.flatnonzero(alive)
-            keep = np.concatenate([keep, np.flatnonzero(~alive)[: width - len(keep)]])
-            slots, alive = slots[keep], alive[keep]
-            lanes, own = take(lanes, jnp.asarray(keep)), data_of(own, keep)
-    return Done(reports, begun, ended)
+            new, team.data = self._entered(team.slots, fresh)
+            team.lanes, team.alive = _merge(fresh, new, team.lanes), team.alive | fresh
+        elif self.waiting >= self.n and alive and self.widths.fit(alive) < width:
+            keep = np.concatenate([np.flatnonzero(team.alive), np.flatnonzero(~team.alive)])[: self.widths.fit(alive)]
+            team.slots, team.alive = team.slots[keep], team.alive[keep]
+            team.lanes, team.data = take(team.lanes, jnp.asarray(keep)), data_of(team.data, keep)
+
+    def _entered(self, slots: np.ndarray, alive: np.ndarray) -> tuple[Carried, Rows]:
+        self.begun[slots[alive]] = True
+        lanes = _begin(self.machines, rows(self.inputs, slots), alive, self.context)
+        return lanes, data_of(self.data, self.index[slots])
+
+
+def compile_machines(machines: Machines, context: Any, inputs: Any, data: Rows, width: int) -> None:
+    """Compile what `drive` asks for, by lanes that nobody is in; `inputs` are a row, `data` those of a problem, in a row."""
+    nobody, first = np.zeros(width, bool), np.zeros(width, int)
+    context = jax.device_put(jax.tree.map(np.asarray, context))
+    begin = lambda: _begin(machines, rows(inputs, first), nobody, context)
+    lanes = _advance(machines, begin(), data_of(data, first), context)
+    _report(machines, _merge(nobody, begin(), lanes), context)
 
 
 def data_of(data: Rows, places: np.ndarray) -> Rows:
@@ -128,13 +179,13 @@ def data_of(data: Rows, places: np.ndarray) -> Rows:
     return data._replace(own=take(data.own, jnp.asarray(places)))
 
 
-def lane_program(**settings: Any) -> Callable[[Callable], Callable]:
-    """`jax.jit`, with the compiler's own loops where it knows that option."""
+def lane_program(options: tuple = _OWN_LOOPS, **settings: Any) -> Callable[[Callable], Callable]:
+    """`jax.jit`, with options of the compiler where it knows them."""
 
     def decorate(function: Callable) -> Callable:
         @cache
         def made() -> Callable:
-            return compiled(function, compiler_options=known(_OWN_LOOPS), **settings)
+            return compiled(function, compiler_options=known(options), **settings)
 
         @wraps(function)
         def call(*inputs):
@@ -146,12 +197,12 @@ def lane_program(**settings: Any) -> Callable[[Callable], Callable]:
     return decorate
 
 
-@partial(program, of_functions=True, static_argnums=0)
-def _begin(machines: Machines, inputs: Any, context: Any) -> Carried:
+@lane_program(FAST, static_argnums=0)
+def _begin(machines: Machines, inputs: Any, alive: Array, context: Any) -> Carried:
     state = jax.vmap(lambda row: machines.begin(row, context))(inputs)
     # Types that are not weak: a program would be compiled twice, for the first turns and for those after.
     state = jax.tree.map(lambda leaf: jnp.asarray(leaf, leaf.dtype), state)
-    return Carried(state, jax.vmap(lambda one: one.running)(state))
+    return Carried(state, alive & jax.vmap(lambda one: one.running)(state))
 
 
 @lane_program(static_argnums=0, donate_argnums=1)
@@ -177,11 +228,11 @@ def _advance(machines: Machines, lanes: Carried, data: Rows, context: Any) -> Ca
     return jax.lax.while_loop(unfinished, together, (lanes, jnp.asarray(0)))[0]
 
 
-@partial(program, of_functions=True, static_argnums=0)
+@lane_program(FAST, static_argnums=0)
 def _report(machines: Machines, lanes: Carried, context: Any) -> Any:
     return jax.vmap(lambda state: machines.report(state, context))(lanes.state)
 
 
-@partial(program, donate_argnums=2)
-def _merge(fresh: jax.Array, new: Carried, old: Carried) -> Carried:
+@lane_program(FAST, donate_argnums=2)
+def _merge(fresh: Array, new: Carried, old: Carried) -> Carried:
     return choose_rows(fresh, new, old)

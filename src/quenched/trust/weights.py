@@ -13,6 +13,7 @@ GOOD, BAD, HOPELESS = 0.5, 0.7, 1.0  # k-hat
 _FEWEST_IN_TAIL = 5
 _SAME = 1e-8  # relative differences of log ratios that are none: posterior and target are one
 _PRIOR_SHAPE, _PRIOR_WEIGHT = 0.5, 10  # of the shape, in samples: keeps that of a short tail from running wild
+_CLEAR = 0.8  # of what a share is short of one: how far smoothing was not seen to move it
 _LARGE = 1.0  # nats by which one posterior may be nearer to the target than another at one draw, and count in full
 
 
@@ -71,6 +72,23 @@ def weigh_ratios(log_ratios: np.ndarray) -> Weights:
     error = np.hypot(spread, tail_error / (n * mean)) if khat <= BAD else np.inf
     variation = _variation(ratios[inside] - largest, n)
     return Weights(weights / weights.sum(), khat, float(largest + np.log(mean)), float(error), outside, variation)
+
+
+def uneven(log_ratios: np.ndarray, share: float) -> np.ndarray:
+    """Which rows of log ratios have weights that keep less than a share of their samples.
+
+    Smoothing is asked where it may matter: it takes longer than all else, and moves a share that is far from this one little.
+    """
+    inside = np.isfinite(log_ratios)
+    with np.errstate(invalid="ignore"):
+        weights = np.where(
+            inside, np.exp(log_ratios - np.max(log_ratios, axis=1, where=inside, initial=-np.inf)[:, None]), 0.0
+        )
+        raw = weights.sum(axis=1) ** 2 / np.sum(weights**2, axis=1) / log_ratios.shape[1]
+    below = raw < share
+    for row in np.flatnonzero(~(np.abs(raw - share) > _CLEAR * (1.0 - share))):
+        below[row] = weigh_ratios(log_ratios[row]).share < share
+    return below
 
 
 def _variation(logs: np.ndarray, n: int) -> float:
