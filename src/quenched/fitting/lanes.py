@@ -40,6 +40,7 @@ _MEMORY = 2**28  # bytes for evaluating the target, unless told otherwise
 class Ascents:
     """Climbs on some draws. The context is (limits, chunks, noise)."""
 
+    few_kernels: ClassVar[bool] = False
     evaluate: Callable
     form: Form
     climber: Climber
@@ -101,6 +102,7 @@ class Climbed(NamedTuple):
 class Searches:
     """Searches for modes. The context is the limits of the search."""
 
+    few_kernels: ClassVar[bool] = True
     second_order: Callable
     machine: NewtonMachine
 

@@ -8,7 +8,7 @@ nothing more. Where there are more entries than lanes, every core has lanes of i
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, wraps
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -27,10 +27,14 @@ EACH: Any = Rows(own=0, shared=None)  # axes along which data are mapped
 # XLA hands reductions and small products on the CPU to a library. For many short vectors side by side its calls cost
 # more than the loops that XLA makes itself (two to three times, in the gradients of eight schools).
 _OWN_LOOPS = (("xla_cpu_experimental_ynn_fusion_type", ""),)
+# Without the newer way to write kernels, what has few of them compiles in half the time; what has many, in twice as much.
+_FEW_KERNELS = (*_OWN_LOOPS, ("xla_cpu_use_fusion_emitters", False), ("xla_cpu_parallel_codegen_split_count", 1))
 
 
 class Machines(Protocol):
     """A kind of machine, to be compiled: hashable, so that it keys the program."""
+
+    few_kernels: ClassVar[bool]  # a turn is compiled to few of them
 
     def begin(self, inputs: Any, context: Any) -> Any:
         """Its state, given a row of inputs; with fields or properties `running` and `due`."""
@@ -96,10 +100,12 @@ def drive(
     while teams:
         team = teams.pop(0)
         running = np.asarray(wait(team.lanes).running)
+        crowd.ended[team.slots[team.alive & ~running]] = True
         stopped = stopped or stop(int(crowd.ended.sum()))
-        crowd.leave(team, team.alive if stopped else team.alive & ~running, running)
-        if not stopped:
-            crowd.fill(team)
+        if stopped:
+            crowd.leave(team, team.alive)
+        else:
+            crowd.change(team, team.alive & ~running)
             if team.alive.any():
                 crowd.advance(team)
                 teams.append(team)
@@ -132,32 +138,39 @@ class _Crowd:
         """A few turns, which may not be over yet."""
         team.lanes = self.call(team.place, _advance, self.machines, team.lanes, team.data, self.context)
 
-    def leave(self, team: Team, leaving: np.ndarray, running: np.ndarray) -> None:
+    def change(self, team: Team, done: np.ndarray) -> None:
+        """Where enough lanes are done, others take their places; where nobody waits, the lanes close up."""
+        width, free = len(team.slots), int((done | ~team.alive).sum())
+        waits, fits = self.waiting < self.n, self.widths.fit(max(width - free, 1)) < width
+        if free == width or (free >= _REFILL * width if waits else fits):
+            self.leave(team, done)
+            if waits:
+                self._fill(team)
+            elif fits and free < width:
+                self._close_up(team, self.widths.fit(width - free))
+
+    def leave(self, team: Team, leaving: np.ndarray) -> None:
         """Write down what has come of those that leave."""
-        if not leaving.any():
-            return
         found = jax.tree.map(np.asarray, _report(self.machines, team.lanes, self.context))
         if self.reports is None:
             self.reports = jax.tree.map(lambda leaf: np.zeros((self.n, *leaf.shape[1:]), leaf.dtype), found)
         put(self.reports, team.slots[leaving], rows(found, leaving))
-        self.ended[team.slots[leaving & ~running]] = True
         team.alive = team.alive & ~leaving
 
-    def fill(self, team: Team) -> None:
-        """Let others enter free lanes, if there are enough of them; close up where nobody waits."""
-        width, alive = len(team.slots), int(team.alive.sum())
-        if self.waiting < self.n and width - alive >= _REFILL * width:
-            entering = np.flatnonzero(~team.alive)[: self.n - self.waiting]
-            team.slots = team.slots.copy()
-            team.slots[entering] = np.arange(self.waiting, self.waiting + len(entering))
-            self.waiting += len(entering)
-            fresh = np.isin(np.arange(width), entering)
-            new, team.data = self._entered(team.slots, fresh)
-            team.lanes, team.alive = _merge(fresh, new, team.lanes), team.alive | fresh
-        elif self.waiting >= self.n and alive and self.widths.fit(alive) < width:
-            keep = np.concatenate([np.flatnonzero(team.alive), np.flatnonzero(~team.alive)])[: self.widths.fit(alive)]
-            team.slots, team.alive = team.slots[keep], team.alive[keep]
-            team.lanes, team.data = take(team.lanes, jnp.asarray(keep)), data_of(team.data, keep)
+    def _fill(self, team: Team) -> None:
+        entering = np.flatnonzero(~team.alive)[: self.n - self.waiting]
+        team.slots = team.slots.copy()
+        team.slots[entering] = np.arange(self.waiting, self.waiting + len(entering))
+        self.waiting += len(entering)
+        fresh = np.isin(np.arange(len(team.slots)), entering)
+        new, team.data = self._entered(team.slots, fresh)
+        team.lanes = _merge(fresh, new, team.lanes) if team.alive.any() else new
+        team.alive = team.alive | fresh
+
+    def _close_up(self, team: Team, width: int) -> None:
+        keep = np.concatenate([np.flatnonzero(team.alive), np.flatnonzero(~team.alive)])[:width]
+        team.slots, team.alive = team.slots[keep], team.alive[keep]
+        team.lanes, team.data = take(team.lanes, jnp.asarray(keep)), data_of(team.data, keep)
 
     def _entered(self, slots: np.ndarray, alive: np.ndarray) -> tuple[Carried, Rows]:
         self.begun[slots[alive]] = True
@@ -205,10 +218,12 @@ def _begin(machines: Machines, inputs: Any, alive: Array, context: Any) -> Carri
     return Carried(state, alive & jax.vmap(lambda one: one.running)(state))
 
 
-@lane_program(static_argnums=0, donate_argnums=1)
 def _advance(machines: Machines, lanes: Carried, data: Rows, context: Any) -> Carried:
     """A few turns of all lanes."""
+    return (_advance_few if machines.few_kernels else _advance_many)(machines, lanes, data, context)
 
+
+def _turns(machines: Machines, lanes: Carried, data: Rows, context: Any) -> Carried:
     def unfinished(carry):
         lanes, turns = carry
         return (turns < _TURNS) & lanes.running.any()
@@ -226,6 +241,10 @@ def _advance(machines: Machines, lanes: Carried, data: Rows, context: Any) -> Ca
         return Carried(ahead, running & jax.vmap(lambda one: one.running)(ahead)), turns + 1
 
     return jax.lax.while_loop(unfinished, together, (lanes, jnp.asarray(0)))[0]
+
+
+_advance_few = lane_program(_FEW_KERNELS, static_argnums=0, donate_argnums=1)(_turns)
+_advance_many = lane_program(static_argnums=0, donate_argnums=1)(_turns)
 
 
 @lane_program(FAST, static_argnums=0)
