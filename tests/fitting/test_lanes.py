@@ -1,7 +1,7 @@
 """Lanes on toy work: whatever the durations and the widths, every entry gets exactly its own turns, with its own data."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -32,8 +32,6 @@ class Toy(NamedTuple):
 
 @dataclass(frozen=True)
 class Toys:
-    few_kernels: ClassVar[bool] = True
-
     def begin(self, inputs, context):
         zero = inputs * 0
         return Toy(inputs, zero, zero.astype(float), zero, zero > 0)

@@ -6,7 +6,7 @@ turn by one thread after the other runs side by side.
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import jax
@@ -25,18 +25,16 @@ class Callers:
         # What JAX is set to in a scope holds for the thread that has entered it.
         self._device = jax.config.jax_default_device  # pyright: ignore
 
-    def __call__(self, place: int, program: Callable, *inputs: Any) -> Any:
-        """The program's result, which may not be there yet, called by the thread of a place."""
-        if self.n == 1:
-            return program(*inputs)
-        return self._threads[place % self.n].submit(self._call, program, inputs).result()
+    def __call__(self, place: int, program: Callable, *inputs: Any) -> Future:
+        """Have a program called by the thread of a place. It may still run when it has been called."""
+        return self._threads[place % self.n].submit(self._call, program, inputs)
 
     def _call(self, program: Callable, inputs: tuple) -> Any:
         with in_double(), jax.default_device(self._device):
             return program(*inputs)
 
 
-def one_for_each_core() -> Callers:
-    """As many as there are cores, up to a few."""
+def enough_callers() -> Callers:
+    """One for each core, up to a few, and one more: a program can begin while what another has found is looked at."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return Callers(min(cores, _MOST))
+    return Callers(min(cores, _MOST) + 1)

@@ -12,11 +12,11 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.draws import CHECK_BATCH, Draws
-from quenched.execute import Traceable, obey_interrupts
+from quenched.execute import Effort, Traceable, effort, obey_interrupts
 from quenched.families import Member
 from quenched.fitting.ahead import Ahead, shapes_of
 from quenched.fitting.ascent import Climb, Climber, Learned, Limits
-from quenched.fitting.callers import Callers, one_for_each_core
+from quenched.fitting.callers import Callers, enough_callers
 from quenched.fitting.drive import Driver, Entries, Judged, Summit
 from quenched.fitting.machines import EACH, Done, Machines, compile_machines, data_of, drive, lane_program
 from quenched.fitting.method import Joint
@@ -32,6 +32,7 @@ _CACHED = 2**24  # bytes of intermediates beyond which more points at a time are
 _VECTORS = 50  # as long as the posterior has numbers
 _HEAVY = 2**20  # bytes at a time that make a problem a heavy one
 _WIDEST = 64  # lanes
+_MANY = 512  # problems for which it pays to compile well what is quick anyway
 _FILLS = 4  # times that the lanes are filled, before fewer and fewer are left
 _MEMORY = 2**28  # bytes for evaluating the target, unless told otherwise
 
@@ -40,7 +41,6 @@ _MEMORY = 2**28  # bytes for evaluating the target, unless told otherwise
 class Ascents:
     """Climbs on some draws. The context is (limits, chunks, noise)."""
 
-    few_kernels: ClassVar[bool] = False
     evaluate: Callable
     form: Form
     climber: Climber
@@ -102,7 +102,6 @@ class Climbed(NamedTuple):
 class Searches:
     """Searches for modes. The context is the limits of the search."""
 
-    few_kernels: ClassVar[bool] = True
     second_order: Callable
     machine: NewtonMachine
 
@@ -138,8 +137,19 @@ class Lanes(Driver):
         return Widths(1 if each > _HEAVY else most, most)
 
     @cached_property
+    def _effort_at_once(self) -> Effort:
+        """To compile what is called once for each problem."""
+        return effort(self.batch.problem.work.bytes_of_a_point)
+
+    @cached_property
+    def _effort(self) -> Effort:
+        """To compile what is called again and again: the more problems, the more it pays."""
+        little = self._effort_at_once is Effort.LITTLE
+        return (Effort.LITTLE if self.batch.n < _MANY else Effort.SOME) if little else Effort.ALL
+
+    @cached_property
     def call(self) -> Callers:
-        return one_for_each_core()
+        return enough_callers()
 
     @property
     def _memory(self) -> int:
@@ -171,7 +181,9 @@ class Lanes(Driver):
         self._climbed: dict[int, tuple[tuple[Member, Learned], int]] = {}  # by problem: the last ascents, and its row
 
     def expand(self, index, points, hyper):
-        look = lambda points, hyper, data: _expand(self.programs.second_order, points, data, hyper)
+        look = lambda points, hyper, data: _expand(
+            self._effort_at_once, self.programs.second_order, points, data, hyper
+        )
         self.costs.add(index, self._cost)
         return self._apply(index, look, points, hyper)
 
@@ -272,25 +284,25 @@ class Lanes(Driver):
         filled = np.zeros((max(-(-CHECK_BATCH // size), used) * size, z.shape[1]))
         filled[: len(z)] = z
         chunks = jax.device_put(filled.reshape(-1, size, z.shape[1]))
-        return partial(_log_ratios, self.programs.values, self.batch.problem.form, chunks, used)
+        return partial(_log_ratios, self._effort, self.programs.values, self.batch.problem.form, chunks, used)
 
-    def prepare(self, posterior, hyper, draws):
+    def prepare(self, problem, posterior, hyper, draws):
         """Compile what comes after the search for modes, by lanes that nobody is in and draws of which there are none."""
         coordinates, width = Coordinates(posterior, hyper.free), self.widths.fit(self.batch.n)
         one = Entries(np.zeros(1, int), *repeated((posterior, hyper), 1), np.zeros(1))
-        chunks, problem = self._chunks(draws, one), self.batch.problem
+        chunks, function = self._chunks(draws, one), self.batch.problem.function
 
         def ascents() -> None:
             inputs = repeated((coordinates, hyper, -np.inf, (None, False)), 1)
             context = self._context(Limits(), coordinates, chunks)
-            compile_machines(self._machines(Climber()), context, inputs, self._data, width)
+            compile_machines(self._machines(Climber()), context, inputs, self._data, width, self._effort)
 
         def ratios() -> None:
             data = data_of(self._data, np.zeros(width, int))
-            self._ratios(np.zeros((0, problem.dim)))(*repeated((posterior, hyper), width), data)
+            self._ratios(np.zeros((0, self.batch.problem.dim)))(*repeated((posterior, hyper), width), data)
 
-        kind = (width, chunks.z.shape, *shapes_of((posterior, self._data)))
-        self._ahead = Ahead(problem.function, kind, {"ascents": ascents, "ratios": ratios})
+        kind = (width, self._effort, chunks.z.shape, *shapes_of((posterior, self._data)))
+        self._ahead = Ahead(function, kind, {"ascents": ascents, "ratios": ratios})
 
     def _wait_for(self, name: str) -> None:
         if self._ahead is not None:
@@ -314,7 +326,7 @@ class Lanes(Driver):
                 self.interrupted = True
             return self.stopped
 
-        return drive(machines, context, index, inputs, self._data, self.widths, stop, self.call)
+        return drive(machines, context, index, inputs, self._data, self.widths, stop, self.call, self._effort)
 
     @property
     def _data(self) -> Rows:
@@ -332,10 +344,10 @@ class Lanes(Driver):
                 given = (*rows(inputs, places), data_of(self._data, index[places]))
                 under_way.append((places, self.call(first // width, program, *given)))
                 first += width
-                if len(under_way) < self.call.n and first < len(index):
+                if len(under_way) < self.call.n and first < len(index) and results is not None:  # compiled by the first
                     continue
-            places, found = under_way.popleft()
-            found = jax.tree.map(np.asarray, found)
+            places, called = under_way.popleft()
+            found = jax.tree.map(np.asarray, called.result())
             if results is None:
                 results = jax.tree.map(lambda leaf: np.zeros((len(index), *leaf.shape[1:]), leaf.dtype), found)
             put(results, places, found)

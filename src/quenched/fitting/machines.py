@@ -8,33 +8,41 @@ nothing more. Where there are more entries than lanes, every core has lanes of i
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, wraps
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.compiling import FAST, known, let_go_with_functions
-from quenched.execute import Wait, compiled
+from quenched.compiling import known, let_go_with_functions
+from quenched.execute import Effort, Wait, compiled
 from quenched.fitting.callers import Callers
 from quenched.fitting.rows import Widths, choose_rows, put, rows, take
 from quenched.objective import Rows
 
 _TURNS = 4  # between two looks at which lanes have finished
-_REFILL = 0.125  # of the lanes that must be free before others enter
+_REFILL = 0.25  # of the lanes that must be free before others enter
 EACH: Any = Rows(own=0, shared=None)  # axes along which data are mapped
 # XLA hands reductions and small products on the CPU to a library. For many short vectors side by side its calls cost
 # more than the loops that XLA makes itself (two to three times, in the gradients of eight schools).
 _OWN_LOOPS = (("xla_cpu_experimental_ynn_fusion_type", ""),)
-# Without the newer way to write kernels, what has few of them compiles in half the time; what has many, in twice as much.
-_FEW_KERNELS = (*_OWN_LOOPS, ("xla_cpu_use_fusion_emitters", False), ("xla_cpu_parallel_codegen_split_count", 1))
+# Turns of eight schools, 64 at a time, compile in 6.1 s of processor time with all that XLA has and in 3.6 s with some, and
+# then run as fast; with little they compile in 1.1 s and run two to three times as long.
+_OPTIONS = {
+    Effort.ALL: _OWN_LOOPS,
+    Effort.SOME: (
+        *_OWN_LOOPS,
+        ("xla_cpu_use_fusion_emitters", False),
+        ("xla_backend_optimization_level", 1),
+        ("xla_cpu_parallel_codegen_split_count", 1),
+    ),
+    Effort.LITTLE: Effort.LITTLE.value,
+}
 
 
 class Machines(Protocol):
     """A kind of machine, to be compiled: hashable, so that it keys the program."""
-
-    few_kernels: ClassVar[bool]  # a turn is compiled to few of them
 
     def begin(self, inputs: Any, context: Any) -> Any:
         """Its state, given a row of inputs; with fields or properties `running` and `due`."""
@@ -73,7 +81,7 @@ class Team:
     """Lanes that take their turns together."""
 
     place: int  # among the teams
-    lanes: Carried
+    lanes: Any  # as they are carried; or, under way, a future of it
     data: Rows  # of the problem in each lane
     slots: np.ndarray  # the entry in each lane
     alive: np.ndarray  # False for lanes that nobody is in
@@ -88,18 +96,20 @@ def drive(
     widths: Widths,
     stop: Callable[[int], bool],
     call: Callers,
+    effort: Effort = Effort.LITTLE,
 ) -> Done:
     """Carry every entry to the end of its machine.
 
     `inputs` are rows in the order of `index`, which names the problem of each; `data` are those of all problems
-    there are, on the device. `stop` is told how many have ended, and may call the work off.
+    there are, on the device. `stop` is told how many have ended, and may call the work off. Turns are compiled with `effort`.
     """
-    crowd, stopped = _Crowd(machines, context, index, inputs, data, widths, call), False
+    crowd, stopped = _Crowd(machines, context, index, inputs, data, widths, call, effort), False
     wait = Wait(f"{widths.fit(len(index))} problems at a time")
     teams = crowd.teams()
     while teams:
         team = teams.pop(0)
-        running = np.asarray(wait(team.lanes).running)
+        team.lanes = wait(team.lanes.result())
+        running = np.asarray(team.lanes.running)
         crowd.ended[team.slots[team.alive & ~running]] = True
         stopped = stopped or stop(int(crowd.ended.sum()))
         if stopped:
@@ -115,10 +125,10 @@ def drive(
 class _Crowd:
     """Entries that wait, and what has come of others."""
 
-    def __init__(self, machines, context, index, inputs, data, widths: Widths, call: Callers):
+    def __init__(self, machines, context, index, inputs, data, widths: Widths, call: Callers, effort: Effort):
         self.machines, self.inputs, self.data, self.index = machines, inputs, data, index
         self.context = jax.device_put(jax.tree.map(np.asarray, context))  # once, and of types that are not weak
-        self.widths, self.call, self.n = widths, call, len(index)
+        self.widths, self.call, self.effort, self.n = widths, call, effort, len(index)
         self.begun, self.ended = np.zeros(self.n, bool), np.zeros(self.n, bool)
         self.waiting = 0  # the first that waits
         self.reports: Any = None
@@ -132,11 +142,12 @@ class _Crowd:
             teams.append(Team(len(teams), *self._entered(slots, alive), slots, alive))
             self.waiting = min(self.waiting + width, self.n)
             self.advance(teams[-1])
+            teams[0].lanes.result()  # what they all call is compiled by the first
         return teams
 
     def advance(self, team: Team) -> None:
         """A few turns, which may not be over yet."""
-        team.lanes = self.call(team.place, _advance, self.machines, team.lanes, team.data, self.context)
+        team.lanes = self.call(team.place, _advance, self.effort, self.machines, team.lanes, team.data, self.context)
 
     def change(self, team: Team, done: np.ndarray) -> None:
         """Where enough lanes are done, others take their places; where nobody waits, the lanes close up."""
@@ -151,7 +162,7 @@ class _Crowd:
 
     def leave(self, team: Team, leaving: np.ndarray) -> None:
         """Write down what has come of those that leave."""
-        found = jax.tree.map(np.asarray, _report(self.machines, team.lanes, self.context))
+        found = jax.tree.map(np.asarray, _report(Effort.LITTLE, self.machines, team.lanes, self.context))
         if self.reports is None:
             self.reports = jax.tree.map(lambda leaf: np.zeros((self.n, *leaf.shape[1:]), leaf.dtype), found)
         put(self.reports, team.slots[leaving], rows(found, leaving))
@@ -164,53 +175,57 @@ class _Crowd:
         self.waiting += len(entering)
         fresh = np.isin(np.arange(len(team.slots)), entering)
         new, team.data = self._entered(team.slots, fresh)
-        team.lanes = _merge(fresh, new, team.lanes) if team.alive.any() else new
+        team.lanes = _merge(Effort.LITTLE, fresh, new, team.lanes) if team.alive.any() else new
         team.alive = team.alive | fresh
 
     def _close_up(self, team: Team, width: int) -> None:
         keep = np.concatenate([np.flatnonzero(team.alive), np.flatnonzero(~team.alive)])[:width]
         team.slots, team.alive = team.slots[keep], team.alive[keep]
-        team.lanes, team.data = take(team.lanes, jnp.asarray(keep)), data_of(team.data, keep)
+        team.lanes, team.data = take(team.lanes, keep), data_of(team.data, keep)
 
     def _entered(self, slots: np.ndarray, alive: np.ndarray) -> tuple[Carried, Rows]:
         self.begun[slots[alive]] = True
-        lanes = _begin(self.machines, rows(self.inputs, slots), alive, self.context)
+        lanes = _begin(Effort.LITTLE, self.machines, rows(self.inputs, slots), alive, self.context)
         return lanes, data_of(self.data, self.index[slots])
 
 
-def compile_machines(machines: Machines, context: Any, inputs: Any, data: Rows, width: int) -> None:
+def compile_machines(machines: Machines, context: Any, inputs: Any, data: Rows, width: int, effort: Effort) -> None:
     """Compile what `drive` asks for, by lanes that nobody is in; `inputs` are a row, `data` those of a problem, in a row."""
-    nobody, first = np.zeros(width, bool), np.zeros(width, int)
+    little, nobody, first = Effort.LITTLE, np.zeros(width, bool), np.zeros(width, int)
     context = jax.device_put(jax.tree.map(np.asarray, context))
-    begin = lambda: _begin(machines, rows(inputs, first), nobody, context)
-    lanes = _advance(machines, begin(), data_of(data, first), context)
-    _report(machines, _merge(nobody, begin(), lanes), context)
+    begin = lambda: _begin(little, machines, rows(inputs, first), nobody, context)
+    lanes = _advance(effort, machines, begin(), data_of(data, first), context)
+    _report(little, machines, _merge(little, nobody, begin(), lanes), context)
 
 
 def data_of(data: Rows, places: np.ndarray) -> Rows:
     """The data of the problems at some places."""
-    return data._replace(own=take(data.own, jnp.asarray(places)))
+    return data._replace(own=take(data.own, places))
 
 
-def lane_program(options: tuple = _OWN_LOOPS, **settings: Any) -> Callable[[Callable], Callable]:
-    """`jax.jit`, with options of the compiler where it knows them."""
+def lane_program(**settings: Any) -> Callable[[Callable], Callable]:
+    """`jax.jit`, compiled with the effort that a call is given first."""
 
     def decorate(function: Callable) -> Callable:
         @cache
-        def made() -> Callable:
-            return compiled(function, compiler_options=known(options), **settings)
+        def made(effort: Effort) -> Callable:
+            return compiled(function, compiler_options=known(_OPTIONS[effort]), **settings)
 
         @wraps(function)
-        def call(*inputs):
-            return made()(*inputs)
+        def call(effort: Effort, *inputs):
+            return made(effort)(*inputs)
 
-        let_go_with_functions(lambda: made().clear_cache() if made.cache_info().currsize else None)
+        def let_go() -> None:
+            for effort in Effort if made.cache_info().currsize else ():
+                made(effort).clear_cache()
+
+        let_go_with_functions(let_go)
         return call
 
     return decorate
 
 
-@lane_program(FAST, static_argnums=0)
+@lane_program(static_argnums=0)
 def _begin(machines: Machines, inputs: Any, alive: Array, context: Any) -> Carried:
     state = jax.vmap(lambda row: machines.begin(row, context))(inputs)
     # Types that are not weak: a program would be compiled twice, for the first turns and for those after.
@@ -218,12 +233,10 @@ def _begin(machines: Machines, inputs: Any, alive: Array, context: Any) -> Carri
     return Carried(state, alive & jax.vmap(lambda one: one.running)(state))
 
 
+@lane_program(static_argnums=0, donate_argnums=1)
 def _advance(machines: Machines, lanes: Carried, data: Rows, context: Any) -> Carried:
     """A few turns of all lanes."""
-    return (_advance_few if machines.few_kernels else _advance_many)(machines, lanes, data, context)
 
-
-def _turns(machines: Machines, lanes: Carried, data: Rows, context: Any) -> Carried:
     def unfinished(carry):
         lanes, turns = carry
         return (turns < _TURNS) & lanes.running.any()
@@ -243,15 +256,11 @@ def _turns(machines: Machines, lanes: Carried, data: Rows, context: Any) -> Carr
     return jax.lax.while_loop(unfinished, together, (lanes, jnp.asarray(0)))[0]
 
 
-_advance_few = lane_program(_FEW_KERNELS, static_argnums=0, donate_argnums=1)(_turns)
-_advance_many = lane_program(static_argnums=0, donate_argnums=1)(_turns)
-
-
-@lane_program(FAST, static_argnums=0)
+@lane_program(static_argnums=0)
 def _report(machines: Machines, lanes: Carried, context: Any) -> Any:
     return jax.vmap(lambda state: machines.report(state, context))(lanes.state)
 
 
-@lane_program(FAST, donate_argnums=2)
+@lane_program(donate_argnums=2)
 def _merge(fresh: Array, new: Carried, old: Carried) -> Carried:
     return choose_rows(fresh, new, old)

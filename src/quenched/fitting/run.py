@@ -28,7 +28,7 @@ from quenched.results import Code, Fit, Fits
 from quenched.targets import Hyper
 from quenched.trust import Outlook, look_further
 
-_FEW = 64  # problems that are fitted one by one: lanes take seconds to compile, as long as that takes
+_FEW = 40  # problems, below which they are fitted one by one in less time than it takes to compile lanes
 _TELLING = 0.8  # of the samples, below which weights of very many parameters tell little
 
 
