@@ -85,6 +85,29 @@ def test_what_is_compiled_ahead_is_what_the_fit_asks_for(monkeypatch):
     assert together.bound == alone.bound
 
 
+def test_other_numbers_of_problems_compile_no_lanes_anew():
+    """Nor do other draws."""
+    log_density, traces = counted()
+    many = lambda n, **options: qd.fit_many(
+        log_density,
+        np.zeros(2),
+        jax.tree.map(lambda *leaves: np.stack(leaves), *map(some_data, range(n))),
+        progress=False,
+        **options,
+    )
+    fits = many(50, tolerance=1e-4, max_draws=128)
+    assert fits[0].n_rounds > 1  # they grew
+    names = []
+    listen = lambda event, seconds, **of: names.append(of["fun_name"]) if "backend_compile" in event else None
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        many(100, seed=3)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+    assert not [name for name in names if name.startswith("jit(_")]  # ours; others pick the data of some problems
+    assert traces.n == 1
+
+
 def test_data_of_another_shape_are_traced_anew():
     log_density, traces = counted()
     run(log_density, some_data(0), draws=16)

@@ -25,6 +25,7 @@ from quenched.trust import (
     Trust,
     clear_ones,
     gains,
+    uneven,
     weigh_ratios,
     worst_of_each,
 )
@@ -226,6 +227,17 @@ def test_the_error_of_the_evidence_is_honest_or_there_is_none():
                 scores.append((found.evidence - np.log(1.0 / (1.0 - shape))) / found.evidence_error)
         assert low < np.sqrt(np.mean(np.square(scores))) < high
     assert weigh_ratios(np.log(np.random.default_rng(0).pareto(1.0, 1000) + 1.0)).evidence_error == np.inf
+
+
+def test_weights_are_uneven_by_rows_as_they_are_one_by_one():
+    """From even to uneven, with some that are close, one with a tail, and one that is mostly beyond the support."""
+    generator = np.random.default_rng(0)
+    ratios = np.geomspace(0.01, 2.0, 40)[:, None] * generator.standard_normal((40, 640))
+    ratios[3] = 0.01 * generator.standard_t(3.0, 640)
+    ratios[5, :400] = -np.inf
+    found = uneven(ratios, 0.95)
+    np.testing.assert_array_equal(found, [weigh_ratios(row).share < 0.95 for row in ratios])
+    assert 0 < found.sum() < 40
 
 
 def test_ratios_that_are_not_finite_weigh_nothing():

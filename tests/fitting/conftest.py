@@ -8,3 +8,9 @@ import pytest
 def double_precision():
     with jax.enable_x64(True):
         yield
+
+
+@pytest.fixture(autouse=True)
+def lanes_for_few(monkeypatch):
+    """Problems are fitted in lanes however few they are; the rule itself has tests of its own, which undo this."""
+    monkeypatch.setattr("quenched.fitting.run.FEW", 2)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import registry
+from quenched.fitting.callers import Callers
 from quenched.fitting.machines import drive
 from quenched.fitting.rows import Widths
 from quenched.objective import Rows
@@ -50,17 +51,17 @@ class Toys:
 durations = st.lists(st.integers(1, 23), min_size=1, max_size=70)
 
 
-def run(lengths, widths, stop=lambda n: False):
+def run(lengths, widths, stop=lambda n: False, callers=2):
     n = len(lengths)
     data = Rows(own=jnp.arange(2 * n, dtype=float), shared=jnp.asarray(0.5))
     problems = np.arange(n) * 2  # only every second of the problems has an entry
-    return drive(Toys(), 10.0, problems, np.asarray(lengths), data, widths, stop)
+    return drive(Toys(), 10.0, problems, np.asarray(lengths), data, widths, stop, Callers(callers))
 
 
 @registry.law
-@given(durations, st.sampled_from([(1, 1), (2, 8), (4, 32), (32, 128), (5, 5)]))
-def test_every_entry_has_its_own_turns(lengths, widths):
-    done = run(lengths, Widths(*widths))
+@given(durations, st.sampled_from([(1, 1), (2, 8), (4, 32), (32, 64), (5, 5)]), st.integers(1, 3))
+def test_every_entry_has_its_own_turns(lengths, widths, callers):
+    done = run(lengths, Widths(*widths), callers=callers)
     turns, total, amended = done.reports
     assert done.begun.all()
     assert done.ended.all()

@@ -7,6 +7,7 @@ import pytest
 
 import problems
 import quenched as qd
+from quenched.fitting.run import FEW
 from registry import halves
 from several import SAME, assert_same, counts, several, skewed
 from tracing import Traces
@@ -63,6 +64,17 @@ def test_hyperparameters_are_learned_for_each():
         other = qd.fit(with_location, np.zeros(3), data=data[index], **options)
         assert fit.hyper["centre"] == pytest.approx(other.hyper["centre"], abs=1e-5)
         assert fit.bound == pytest.approx(other.bound, abs=SAME)
+
+
+def test_few_problems_are_fitted_one_by_one_and_are_the_same(monkeypatch):
+    lanes = qd.fit_many(skewed, np.zeros(2), counts(3), progress=False)
+    monkeypatch.setattr("quenched.fitting.run.FEW", FEW)
+    monkeypatch.setattr("quenched.fitting.lanes.drive", None)  # which lanes would call
+    few = qd.fit_many(skewed, np.zeros(2), counts(3), progress=False)
+    for one, other in zip(few, lanes, strict=True):
+        assert_same(one, other)
+    with pytest.raises(TypeError, match="not callable"):
+        qd.fit_many(skewed, np.zeros(2), counts(FEW), progress=False)
 
 
 def line(w, x):

@@ -10,6 +10,7 @@ import pytest
 import problems
 import quenched as qd
 import registry
+from quenched.fitting.lanes import Lanes
 from several import assert_same, counts, several, skewed
 
 
@@ -89,18 +90,18 @@ def test_an_interrupt_half_way_keeps_the_problems_that_have_ended(monkeypatch):
     data = several("funnel", 4)
     whole = qd.fit_many(problems.funnel, problems.PROBLEMS["funnel"].start, data, max_draws=256, progress=False)
     assert len(set(whole.n_draws)) >= 1
-    drive, calls = qd.fitting.lanes.drive, []
+    climb, calls = Lanes.climb, []
 
     def interrupted(*arguments):
         calls.append(arguments)
-        if len(calls) == 4:  # modes, short fits, the first ascents, and then the first growth
+        if len(calls) == 2:  # the first growth
             raise KeyboardInterrupt
-        return drive(*arguments)
+        return climb(*arguments)
 
-    monkeypatch.setattr(qd.fitting.lanes, "drive", interrupted)
+    monkeypatch.setattr(Lanes, "climb", interrupted)
     options = {"max_draws": 256, "tolerance": 1e-6, "progress": False}
     fits = qd.fit_many(problems.funnel, problems.PROBLEMS["funnel"].start, data, **options)
-    assert len(calls) == 4
+    assert len(calls) == 2
     assert set(fits.status) == {qd.Status.INTERRUPTED}
     assert (fits.n_draws == 64).all()
     assert np.isfinite(fits.bound).all()

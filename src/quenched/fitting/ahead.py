@@ -1,7 +1,9 @@
 """Compile what a fit asks for next while it searches for a start: most of the time of a small first fit is compilation."""
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Thread
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import jax
@@ -21,17 +23,35 @@ def compiled_ahead(objective: Objective, posterior: Member, hyper: Hyper) -> Thr
     problem = objective.problem
     if objective.executor.traced is None or folder_of_programs() is not None:  # read from files, they take no time
         return None
-    leaves, structure = jax.tree.flatten((posterior, problem.data))
-    kind = (structure, tuple(np.shape(leaf) for leaf in leaves), objective.executor.chunk)
-    before = _made.setdefault(problem.function, set())
-    if kind in before:
-        return None
-    before.add(kind)
-    thread = Thread(target=_compile, args=(objective, posterior, hyper))
-    thread.start()
-    return thread
+    kind = (*shapes_of((posterior, problem.data)), objective.executor.chunk)
+    work = {"objective": lambda: objective.compile(posterior, hyper)}
+    return Ahead(problem.function, kind, work).threads.get("objective")
 
 
-def _compile(objective: Objective, posterior: Member, hyper: Hyper) -> None:
-    with suppress(Exception), in_double():  # whoever needs the programs will meet it, too
-        objective.compile(posterior, hyper)
+class Ahead:
+    """Threads that compile something for a function, unless the same kind of it has been compiled before."""
+
+    def __init__(self, function: RealLine, kind: tuple, work: Mapping[str, Callable[[], None]]):
+        before = _made.setdefault(function, set())
+        new, self.threads = kind not in before, {}
+        before.add(kind)
+        for name in work if new else ():
+            self.threads[name] = Thread(target=_compile, args=(work[name], jax.config.jax_default_device))  # pyright: ignore
+            self.threads[name].start()
+
+    def wait(self, name: str) -> None:
+        """Until a piece of work is done: or the same would be compiled once more."""
+        if name in self.threads:
+            self.threads.pop(name).join()
+
+
+def shapes_of(tree: Any) -> tuple:
+    """What a program is compiled for."""
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, tuple(np.shape(leaf) for leaf in leaves)
+
+
+def _compile(work: Callable[[], None], device: Any) -> None:
+    # Whoever needs the programs will meet what is raised, too.
+    with suppress(Exception), in_double(), jax.default_device(device):
+        work()

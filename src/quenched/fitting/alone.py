@@ -28,9 +28,9 @@ class Alone(Driver):
     _climbed: tuple[int, Ascent] | None = None  # the last of the ascents
     _ahead: Thread | None = None
 
-    def prepare(self, posterior, hyper, draws):
-        if self.batch.n == 1 and isinstance(self.batch.problem.execution, Here):
-            self._ahead = compiled_ahead(self.objective(0, draws), posterior, hyper)
+    def prepare(self, problem, posterior, hyper, draws):
+        if isinstance(self.batch.problem.execution, Here):
+            self._ahead = compiled_ahead(self.objective(problem, draws), posterior, hyper)
 
     def objective(self, problem: int, draws: Draws) -> Objective:
         """The bound of a problem on some draws; the last one is kept."""

@@ -98,7 +98,7 @@ class Driver(ABC):
         """How many of n check draws are taken."""
         return n
 
-    def prepare(self, posterior: Member, hyper: Hyper, draws: Draws) -> None:  # noqa: B027
+    def prepare(self, problem: int, posterior: Member, hyper: Hyper, draws: Draws) -> None:  # noqa: B027
         """Told of a posterior like those that are to be judged soon, while there is other work to be done."""
 
     @abstractmethod

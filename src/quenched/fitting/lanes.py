@@ -1,34 +1,38 @@
 """The driver that takes many entries together, in lanes of one compiled program (`machines`)."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from quenched.arrays import Array, choose
+from quenched.arrays import Array
 from quenched.draws import CHECK_BATCH, Draws
-from quenched.execute import Traceable, obey_interrupts
+from quenched.execute import Effort, Traceable, effort, obey_interrupts
 from quenched.families import Member
+from quenched.fitting.ahead import Ahead, shapes_of
 from quenched.fitting.ascent import Climb, Climber, Learned, Limits
+from quenched.fitting.callers import Callers, enough_callers
 from quenched.fitting.drive import Driver, Entries, Judged, Summit
-from quenched.fitting.machines import EACH, Done, Machines, data_of, drive, lane_program
+from quenched.fitting.machines import EACH, Done, Machines, compile_machines, data_of, drive, lane_program
 from quenched.fitting.method import Joint
 from quenched.fitting.newton import Expansion, Mode, Newton, NewtonMachine, Search
-from quenched.fitting.rows import Widths, equal_rows, put, rows
+from quenched.fitting.rows import Widths, equal_rows, put, repeated, rows
 from quenched.objective import Chunks, Coordinates, Rows, cut_up, ratios_in_chunks, slope_in_chunks
 from quenched.results import Code
 from quenched.targets import Form, Hyper
 
 _COLUMNS = 32  # of a Hessian at a time
 _POINTS_AT_A_TIME = (16, 64)  # of one problem: the fewest, the most
-_CACHED = 2**25  # bytes of intermediates beyond which more points at a time are slower
+_CACHED = 2**24  # bytes of intermediates beyond which more points at a time are slower
 _VECTORS = 50  # as long as the posterior has numbers
 _HEAVY = 2**20  # bytes at a time that make a problem a heavy one
-_NARROW, _WIDEST = 32, 128  # lanes
+_WIDEST = 64  # lanes
+_MANY = 512  # problems for which it pays to compile well what is quick anyway
 _FILLS = 4  # times that the lanes are filled, before fewer and fewer are left
 _MEMORY = 2**28  # bytes for evaluating the target, unless told otherwise
 
@@ -40,7 +44,7 @@ class Ascents:
     evaluate: Callable
     form: Form
     climber: Climber
-    teaches: bool  # others may go on from where they end
+    profile: bool = True  # at the best precisions
 
     def begin(self, inputs, context):
         coordinates, hyper, rival, (learned, knows) = inputs
@@ -57,15 +61,41 @@ class Ascents:
     def turn(self, state: Climb, data, context):
         limits, chunks, noise = context
         vector = state.state.trial
-        slope, _ = slope_in_chunks(self.evaluate, self.form, True, state.coordinates, vector, state.hyper, data, chunks)
+        slope, _ = slope_in_chunks(
+            self.evaluate, self.form, self.profile, state.coordinates, vector, state.hyper, data, chunks
+        )
         return self.climber.tell(state, slope, limits, noise)
 
-    def report(self, state: Climb, context):
+    def report(self, state: Climb, context) -> "Climbed":
         posterior, free = state.coordinates.read(state.state.position)
-        hyper = state.hyper._replace(free=free)
-        rise, turns = state.bound - state.first, state.count + state.renewals
-        learned = state.learned if self.teaches else None
-        return posterior, hyper, state.bound, state.code, rise, state.count, turns, learned
+        gradient = state.state.gradient
+        return Climbed(
+            posterior=posterior,
+            hyper=state.hyper._replace(free=free),
+            bound=state.bound,
+            code=state.code,
+            rise=state.bound - state.first,
+            count=state.count,
+            turns=state.count + state.renewals,
+            finite=jnp.isfinite(state.bound) & jnp.isfinite(gradient).all(),
+            promise=0.5 * gradient @ gradient,
+            learned=state.learned,
+        )
+
+
+class Climbed(NamedTuple):
+    """Where climbs stand."""
+
+    posterior: Member
+    hyper: Hyper
+    bound: Array
+    code: Array
+    rise: Array
+    count: Array
+    turns: Array
+    finite: Array  # the bound and its gradient
+    promise: Array
+    learned: Learned
 
 
 @dataclass(frozen=True)
@@ -83,8 +113,7 @@ class Searches:
 
     def turn(self, state: Newton, data, context):
         trial = _expansion(self.second_order, state.trial, data, state.hyper)
-        told = self.machine.tell(state, trial.value, context)
-        return choose(told.rising, lambda: self.machine.take(told, trial, context), lambda: told)
+        return self.machine.tell_all(state, trial, context)
 
     def report(self, state: Newton, context):
         return self.machine.report(state)
@@ -102,10 +131,25 @@ class Lanes(Driver):
 
     @cached_property
     def widths(self) -> Widths:
-        """Entries at a time: as many as memory allows; and where each is quick, not so few that compiling costs more."""
+        """Entries at a time: as many as memory allows; and where each is quick, never fewer: every width is compiled."""
         each = _POINTS_AT_A_TIME[0] * self.batch.problem.work.bytes_of_a_point + self._vectors
-        most = min(_WIDEST, max(1, int(self._memory // each)))
-        return Widths(1 if each > _HEAVY else min(_NARROW, self.batch.n), most)
+        most = min(_WIDEST, max(1, int(self._memory // (self.call.n * each))))
+        return Widths(1 if each > _HEAVY else most, most)
+
+    @cached_property
+    def _effort_at_once(self) -> Effort:
+        """To compile what is called once for each problem."""
+        return effort(self.batch.problem.work.bytes_of_a_point)
+
+    @cached_property
+    def _effort(self) -> Effort:
+        """To compile what is called again and again: the more problems, the more it pays."""
+        little = self._effort_at_once is Effort.LITTLE
+        return (Effort.LITTLE if self.batch.n < _MANY else Effort.SOME) if little else Effort.ALL
+
+    @cached_property
+    def call(self) -> Callers:
+        return enough_callers()
 
     @property
     def _memory(self) -> int:
@@ -118,7 +162,7 @@ class Lanes(Driver):
 
     def parts(self, index: np.ndarray) -> Iterator[np.ndarray]:
         """As many problems as can be remembered at a time, and enough to fill the lanes."""
-        size = max(_FILLS * self.widths.most, int(self._memory // self._vectors))
+        size = max(_FILLS * self.call.n * self.widths.most, int(self._memory // self._vectors))
         for part in np.array_split(index, max(1, -(-len(index) // size))):
             if not self.stopped:
                 self._climbed.clear()
@@ -133,10 +177,13 @@ class Lanes(Driver):
     def __init__(self, batch, watch, costs, *, coupled: int, first: int):
         super().__init__(batch, watch, costs)
         self.coupled, self.first = coupled, first
+        self._ahead: Ahead | None = None
         self._climbed: dict[int, tuple[tuple[Member, Learned], int]] = {}  # by problem: the last ascents, and its row
 
     def expand(self, index, points, hyper):
-        look = lambda points, hyper, data: _expand(self.programs.second_order, points, data, hyper)
+        look = lambda points, hyper, data: _expand(
+            self._effort_at_once, self.programs.second_order, points, data, hyper
+        )
         self.costs.add(index, self._cost)
         return self._apply(index, look, points, hyper)
 
@@ -153,26 +200,25 @@ class Lanes(Driver):
         return done.begun, found
 
     def judge(self, entries, draws, *, profile=True):
-        form, chunks = self.batch.problem.form, self._chunks(draws, entries)
-        program = partial(_judge, self.programs.evaluate, form, profile, chunks)
-        coordinates = Coordinates(entries.posterior, entries.hyper.free, entries.factor)
-        found = self._apply(entries.index, program, coordinates, entries.hyper)
-        self.costs.add(entries.index, draws.n)
-        return Judged(*found)
+        """By the first turn of an ascent: no other program need be compiled."""
+        found = self._ascents(entries, draws, Limits(max_evaluations=1), Climber(), profile=profile).reports
+        return Judged(found.bound, found.hyper, found.finite, found.promise)
 
     def short_fits(self, entries: Entries, draws: Draws, limits: Limits, rivals: np.ndarray) -> Summit:
-        return self._ascents(entries, draws, limits, Climber(), rivals, "short fits", climbs=False)[0]
+        return self._summit(self._ascents(entries, draws, limits, Climber(), rivals=rivals, doing="short fits"))
 
     def climb(self, entries, draws, method, slack, record) -> Summit:
         assert isinstance(method, Joint)  # as `in_lanes` says
-        limits = method.limits(entries.posterior, slack)
-        rivals = np.full(len(entries.index), -np.inf)
-        climber, doing = Climber(method.minimiser), f"{draws.n} draws"
-        summit, learned = self._ascents(entries, draws, limits, climber, rivals, doing, climbs=True)
-        if learned is not None:
-            source = (summit.posterior, learned)
+        limits, climber = method.limits(entries.posterior, slack), Climber(method.minimiser)
+        coordinates = Coordinates(entries.posterior, entries.hyper.free, entries.factor)
+        known = self._learned(entries, coordinates) if entries.posterior.affine else None
+        done = self._ascents(entries, draws, limits, climber, known=known, doing=f"{draws.n} draws")
+        found: Climbed = done.reports
+        self.costs.add(entries.index, 0, found.count)
+        if entries.posterior.affine:
+            source = (found.posterior, found.learned)
             self._climbed.update({problem: (source, row) for row, problem in enumerate(entries.index.tolist())})
-        return summit
+        return self._summit(done)
 
     def _learned(self, entries: Entries, coordinates: Coordinates) -> tuple[Learned | None, np.ndarray]:
         """By the last ascents of these problems, in rows; and which of those have ended at these posteriors."""
@@ -190,35 +236,77 @@ class Lanes(Driver):
         return (learned if knows.any() else None), knows
 
     def _ascents(
-        self, entries, draws, limits, climber, rivals, doing, *, climbs: bool
-    ) -> tuple[Summit, Learned | None]:
-        """Whoever climbs to the top has its turns counted as evaluations of the bound, and goes on from what was learned."""
-        coordinates = Coordinates(entries.posterior, entries.hyper.free, entries.factor)
-        if limits.moves is None:
-            limits = limits._replace(moves=np.ones(rows(coordinates, 0).size, bool))
-        teaches = climbs and entries.posterior.affine
-        known = self._learned(entries, coordinates) if teaches else (None, np.zeros(len(entries.index), bool))
-        machines = Ascents(self.programs.evaluate, self.batch.problem.form, climber, teaches)
-        context = (limits, self._chunks(draws, entries), self.batch.problem.noise)
-        done = self._drive(machines, context, entries.index, (coordinates, entries.hyper, rivals, known), doing)
-        posterior, hyper, bound, code, rise, count, turns, learned = done.reports
-        self.costs.add(entries.index, draws.n * turns, climbs * count)
-        code = np.where(done.begun & ~done.ended, self._stop, code)
-        return Summit(posterior, hyper, bound, code, rise, done.begun, {}), learned
+        self,
+        entries: Entries,
+        draws: Draws,
+        limits: Limits,
+        climber: Climber,
+        *,
+        rivals: np.ndarray | None = None,
+        known: tuple[Learned | None, np.ndarray] | None = None,
+        doing: str = "",
+        profile: bool = True,
+    ) -> Done:
+        """From `known`, what earlier ascents have learned. What has a name may be called off."""
+        n, coordinates = len(entries.index), Coordinates(entries.posterior, entries.hyper.free, entries.factor)
+        rivals = np.full(n, -np.inf) if rivals is None else rivals
+        inputs = (coordinates, entries.hyper, rivals, known or (None, np.zeros(n, bool)))
+        self._wait_for("ascents")
+        context = self._context(limits, rows(coordinates, 0), self._chunks(draws, entries))
+        done = self._drive(self._machines(climber, profile), context, entries.index, inputs, doing)
+        self.costs.add(entries.index, draws.n * done.reports.turns)
+        return done
+
+    def _machines(self, climber: Climber, profile: bool = True) -> Ascents:
+        return Ascents(self.programs.evaluate, self.batch.problem.form, climber, profile)
+
+    def _context(self, limits: Limits, coordinates: Coordinates, chunks: Chunks) -> tuple:
+        moves = np.ones(coordinates.size, bool) if limits.moves is None else limits.moves
+        return limits._replace(moves=moves), chunks, self.batch.problem.noise
+
+    def _summit(self, done: Done) -> Summit:
+        found: Climbed = done.reports
+        code = np.where(done.begun & ~done.ended, self._stop, found.code)
+        return Summit(found.posterior, found.hyper, found.bound, code, found.rise, done.begun, {})
 
     @property
     def _stop(self) -> Code:
         return Code.INTERRUPTED if self.interrupted else Code.MAX_SECONDS
 
     def log_ratios(self, entries, z):
+        self._wait_for("ratios")
+        found = self._apply(entries.index, self._ratios(z), entries.posterior, entries.hyper)
+        return found.reshape(len(entries.index), -1)[:, : len(z)]
+
+    def _ratios(self, z: np.ndarray) -> Callable:
         size = self.points_at_a_time
         used = -(-len(z) // size)
         filled = np.zeros((max(-(-CHECK_BATCH // size), used) * size, z.shape[1]))
         filled[: len(z)] = z
-        chunks = filled.reshape(-1, size, z.shape[1])
-        program = partial(_log_ratios, self.programs.values, self.batch.problem.form, chunks, used)
-        found = self._apply(entries.index, program, entries.posterior, entries.hyper)
-        return found.reshape(len(entries.index), -1)[:, : len(z)]
+        chunks = jax.device_put(filled.reshape(-1, size, z.shape[1]))
+        return partial(_log_ratios, self._effort, self.programs.values, self.batch.problem.form, chunks, used)
+
+    def prepare(self, problem, posterior, hyper, draws):
+        """Compile what comes after the search for modes, by lanes that nobody is in and draws of which there are none."""
+        coordinates, width = Coordinates(posterior, hyper.free), self.widths.fit(self.batch.n)
+        one = Entries(np.zeros(1, int), *repeated((posterior, hyper), 1), np.zeros(1))
+        chunks, function = self._chunks(draws, one), self.batch.problem.function
+
+        def ascents() -> None:
+            inputs = repeated((coordinates, hyper, -np.inf, (None, False)), 1)
+            context = self._context(Limits(), coordinates, chunks)
+            compile_machines(self._machines(Climber()), context, inputs, self._data, width, self._effort)
+
+        def ratios() -> None:
+            data = data_of(self._data, np.zeros(width, int))
+            self._ratios(np.zeros((0, self.batch.problem.dim)))(*repeated((posterior, hyper), width), data)
+
+        kind = (width, self._effort, chunks.z.shape, *shapes_of((posterior, self._data)))
+        self._ahead = Ahead(function, kind, {"ascents": ascents, "ratios": ratios})
+
+    def _wait_for(self, name: str) -> None:
+        if self._ahead is not None:
+            self._ahead.wait(name)
 
     def _chunks(self, draws: Draws, entries: Entries) -> Chunks:
         # Their size stays the same as draws grow.
@@ -228,6 +316,9 @@ class Lanes(Driver):
 
     def _drive(self, machines: Machines, context: Any, index: np.ndarray, inputs: Any, doing: str) -> Done:
         def stop(n_ended: int) -> bool:
+            if not doing:
+                obey_interrupts()
+                return False
             self.watch.say(f"{doing}: {n_ended} of {len(index)} problems")
             try:
                 obey_interrupts()
@@ -235,7 +326,7 @@ class Lanes(Driver):
                 self.interrupted = True
             return self.stopped
 
-        return drive(machines, context, index, inputs, self._data, self.widths, stop)
+        return drive(machines, context, index, inputs, self._data, self.widths, stop, self.call, self._effort)
 
     @property
     def _data(self) -> Rows:
@@ -244,17 +335,22 @@ class Lanes(Driver):
 
     def _apply(self, index: np.ndarray, program: Callable, *inputs: Any) -> Any:
         """program(*inputs, data) for rows of inputs; answers with NumPy rows."""
-        results: Any = None
-        first = 0
-        while first < len(index):
+        results, under_way, first = None, deque(), 0
+        while first < len(index) or under_way:
             obey_interrupts()
-            width = self.widths.fit(len(index) - first)
-            places = np.minimum(np.arange(first, first + width), len(index) - 1)  # the last group is filled up
-            found = jax.tree.map(np.asarray, program(*rows(inputs, places), data_of(self._data, index[places])))
+            if first < len(index):
+                width = self.widths.fit(len(index) - first)
+                places = np.minimum(np.arange(first, first + width), len(index) - 1)  # the last group is filled up
+                given = (*rows(inputs, places), data_of(self._data, index[places]))
+                under_way.append((places, self.call(first // width, program, *given)))
+                first += width
+                if len(under_way) < self.call.n and first < len(index) and results is not None:  # compiled by the first
+                    continue
+            places, called = under_way.popleft()
+            found = jax.tree.map(np.asarray, called.result())
             if results is None:
                 results = jax.tree.map(lambda leaf: np.zeros((len(index), *leaf.shape[1:]), leaf.dtype), found)
             put(results, places, found)
-            first += width
         return results
 
 
@@ -266,17 +362,6 @@ def _expansion(second_order: Callable, point: Array, data: Any, hyper: Hyper) ->
 def _expand(second_order: Callable, points: Array, data: Rows, hyper: Hyper) -> Expansion:
     one = lambda point, own, hyper: _expansion(second_order, point, own.one, hyper)
     return jax.vmap(one, (0, EACH, 0))(points, data, hyper)
-
-
-@lane_program(static_argnums=(0, 1, 2))
-def _judge(evaluate, form: Form, profile: bool, chunks: Chunks, origin: Coordinates, hyper: Hyper, data: Rows):
-    def one(origin, hyper, data):
-        vector = jnp.zeros(origin.size)
-        here, totals = slope_in_chunks(evaluate, form, profile, origin, vector, hyper, data.one, chunks)
-        finite = jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(totals)]).all()
-        return here.bound, here.hyper, finite, 0.5 * here.gradient @ here.gradient
-
-    return jax.vmap(one, (0, 0, EACH))(origin, hyper, data)
 
 
 @lane_program(static_argnums=(0, 1))

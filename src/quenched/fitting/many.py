@@ -49,8 +49,9 @@ def fit_many(
     """Fit one log density to many data sets, each independently of the others.
 
     `fits[i]` is what `fit` would have found for the i-th data set with the same options, and with the same draws: each
-    problem has its own convergence, growth of draws, check and verdict, and one that fails spoils no other. All are
-    carried through one compiled program, so that a fit costs little more than its gradients.
+    problem has its own convergence, growth of draws, check and verdict, and one that fails spoils no other. Many are
+    carried through one compiled program, so that a fit costs little more than its gradients; fewer than 40 are fitted one
+    by one, which takes less time than to compile that.
 
     Parameters
     ----------

@@ -111,10 +111,7 @@ class NewtonMachine:
 
     def tell(self, newton: Newton, value: Array, search: Search) -> Newton:
         """Take in the target's value at the trial: where it has risen, `take` must follow."""
-        nothing_left = newton.decrement < search.tolerance
-        here = joint_value(self.form, newton.at.point, newton.at.value, newton.hyper)
-        there = joint_value(self.form, newton.trial, value, newton.hyper)
-        rising = ~nothing_left & (there >= here + 1e-4 * newton.decrement - 1e-13 * abs(here))  # False for NaN
+        rising = self._rises(newton, value, search)
         return choose(
             rising,
             lambda: newton._replace(rising=rising),
@@ -125,6 +122,19 @@ class NewtonMachine:
         """Step to the trial, where the target has risen and is now known to second order."""
         at = choose(trial.finite, lambda: trial, lambda: newton.at)
         return self._after(newton._replace(at=at), trial.finite, search)
+
+    def tell_all(self, newton: Newton, trial: Expansion, search: Search) -> Newton:
+        """`tell` and `take` at once, where the target is known to second order whether it has risen or not."""
+        accepted = self._rises(newton, trial.value, search) & trial.finite
+        at = choose(accepted, lambda: trial, lambda: newton.at)
+        return self._after(newton._replace(at=at), accepted, search)
+
+    def _rises(self, newton: Newton, value: Array, search: Search) -> Array:
+        """Whether a value at the trial is enough to step there."""
+        nothing_left = newton.decrement < search.tolerance
+        here = joint_value(self.form, newton.at.point, newton.at.value, newton.hyper)
+        there = joint_value(self.form, newton.trial, value, newton.hyper)
+        return ~nothing_left & (there >= here + 1e-4 * newton.decrement - 1e-13 * abs(here))  # False for NaN
 
     def _after(self, newton: Newton, accepted: Array, search: Search) -> Newton:
         """After a trial; when the step has ended, renew the precisions and see whether all has settled."""

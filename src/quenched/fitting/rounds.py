@@ -14,7 +14,7 @@ from quenched.fitting.rows import rows
 from quenched.fitting.standing import SUSPECT, Reached, Standing
 from quenched.results import Code, as_a_warning, save
 from quenched.targets import Hyper
-from quenched.trust import gains, weigh_ratios
+from quenched.trust import gains, uneven
 
 _STARTS_WHEN_SUSPECT = 4
 _ROUGHLY = 0.25  # of the tolerance: what a first guess at the cost of the draws must not exceed
@@ -118,9 +118,10 @@ class Rounds:
             if settings.n_check is None and n < many and not self.driver.stopped:
                 # Weights that are uneven tell little by few draws of how far they move a mean or an sd.
                 last = np.setdiff1d(group, self._must_grow(group, rounds=1))
-                uneven = [place for place in last if weigh_ratios(reached.log_ratios[place]).share < _EVEN]
-                if uneven:
-                    self._check_with(np.array(uneven), many, known=np.stack(list(reached.log_ratios[uneven])))
+                known = np.stack(list(reached.log_ratios[last])) if len(last) else np.zeros((0, 1))
+                few_kept = uneven(known, _EVEN)
+                if few_kept.any():
+                    self._check_with(last[few_kept], many, known=known[few_kept])
         self.standing.enter(index)
 
     def _check_with(self, index: np.ndarray, n: int, known: np.ndarray | None = None) -> None:

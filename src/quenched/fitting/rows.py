@@ -8,7 +8,7 @@ import numpy as np
 
 from quenched.compiling import program
 
-_WIDTHS = (1, 2, 4, 8, 16, 32, 128)
+_WIDTHS = (1, 2, 4, 8, 16, 32, 64)
 
 
 def rows(tree: Any, index: Any) -> Any:

@@ -28,6 +28,7 @@ from quenched.results import Code, Fit, Fits
 from quenched.targets import Hyper
 from quenched.trust import Outlook, look_further
 
+FEW = 40  # problems, below which they are fitted one by one in less time than it takes to compile lanes
 _TELLING = 0.8  # of the samples, below which weights of very many parameters tell little
 
 
@@ -45,7 +46,7 @@ class Run:
         costs = self.standing.costs
         self.alone = (TermsAlone if isinstance(family, Sparse) else Alone)(batch, watch, costs)
         self.driver: Driver = self.alone
-        if batch.n > 1 and problem.programs is not None and settings.method.in_lanes:
+        if batch.n >= FEW and problem.programs is not None and settings.method.in_lanes:
             coupled = family.coupled_coordinates(problem.space.sizes)
             self.driver = Lanes(batch, watch, costs, coupled=coupled, first=settings.draws.n)
 

@@ -71,7 +71,7 @@ class Starter:
         """The mode or the short fit of each, whichever has the higher bound."""
         suspect = np.arange(len(self.index))
         posterior, hyper = rows((self.starts.posterior, self.hyper), 0)
-        self.driver.prepare(posterior, hyper, self.draws)
+        self.driver.prepare(int(self.index[0]), posterior, hyper, self.draws)
         if self.dim <= MAX_HESSIAN_DIM:
             suspect = self._at_modes(suspect)
         if len(suspect) and not (self.driver.stopped and self.starts.found.all()):

@@ -161,8 +161,16 @@ class Batch:
     n: int
 
     def one(self, index: int) -> Problem:
-        """The problem at a place."""
-        return self.problem if self.data is None else replace(self.problem, data=self.data.take(index).one)
+        """The problem at a place; the last one is kept."""
+        if self.data is None:
+            return self.problem
+        if self._last.get("index") != index:
+            self._last.update(index=index, problem=replace(self.problem, data=self.data.take(index).one))
+        return self._last["problem"]
+
+    @cached_property
+    def _last(self) -> dict[str, Any]:
+        return {}
 
     def some(self, places: np.ndarray) -> "Batch":
         """The problems at some places."""

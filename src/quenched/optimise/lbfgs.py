@@ -8,6 +8,8 @@ Zhang 2005), so that tight gradient tolerances can be reached.
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import jax
+
 from quenched.arrays import Array, choose, namespace, pick
 from quenched.optimise.minimiser import Minimiser
 
@@ -30,9 +32,10 @@ class LBFGSState(NamedTuple):
     bracket: tuple[Array, Array]  # step lengths: too short, too long
     low: tuple[Array, Array]  # value and slope at the short end
     n_trials: Array
-    moves: tuple[Array, ...]  # position differences, oldest first
-    changes: tuple[Array, ...]  # gradient differences
-    weights: tuple[Array, ...]  # 1 / (move . change), zero for an empty place
+    # Oldest first: in tuples on the host, where nothing need be copied; in a compiled program, in arrays.
+    moves: Any  # position differences
+    changes: Any  # gradient differences
+    weights: Any  # 1 / (move . change), zero for an empty place
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,9 @@ class LBFGS(Minimiser):
             bracket=(zero, infinite),
             low=(infinite, zero),
             n_trials=xp.asarray(0),
-            moves=(nothing,) * self.memory,
-            changes=(nothing,) * self.memory,
-            weights=(zero,) * self.memory,
+            moves=_repeated(nothing, self.memory),
+            changes=_repeated(nothing, self.memory),
+            weights=_repeated(zero, self.memory),
         )
 
     def again(self, state: Any) -> LBFGSState:
@@ -107,9 +110,9 @@ class LBFGS(Minimiser):
         moves, changes, weights = choose(
             known,
             lambda: (
-                (*state.moves[1:], move),
-                (*state.changes[1:], change),
-                (*state.weights[1:], 1.0 / pick(known, curvature, 1.0)),
+                _with_newest(state.moves, move),
+                _with_newest(state.changes, change),
+                _with_newest(state.weights, 1.0 / pick(known, curvature, 1.0)),
             ),
             lambda: (state.moves, state.changes, state.weights),
         )
@@ -173,7 +176,7 @@ class LBFGS(Minimiser):
             n_trials=pick(restart, 0 * state.n_trials, state.n_trials + 1),
             moves=state.moves,
             changes=state.changes,
-            weights=choose(restart, lambda: (zero,) * self.memory, lambda: state.weights),
+            weights=choose(restart, lambda: _repeated(zero, self.memory), lambda: state.weights),
         )
 
     def _first_length(self, gradient: Array) -> Array:
@@ -200,22 +203,64 @@ def _next_length(state: LBFGSState, value, slope, decreased, finite):
     return pick(xp.isinf(long), beyond, inside), (short, long)
 
 
+def _repeated(array: Array, n: int) -> Any:
+    """So many of the same."""
+    xp = namespace(array)
+    return (array,) * n if xp.__name__ == "numpy" else xp.broadcast_to(array, (n, *array.shape))
+
+
+def _with_newest(memory: Any, newest: Array) -> Any:
+    """Without the oldest."""
+    if isinstance(memory, tuple):
+        return (*memory[1:], newest)
+    return namespace(newest).concatenate([memory[1:], newest[None]])
+
+
 def _two_loops(moves, changes, weights, gradient):
     """Minus the inverse Hessian estimate times the gradient; empty places of the memory weigh nothing."""
-    xp = namespace(gradient)
-    direction, amounts = -gradient, []
-    pairs = list(zip(moves, changes, weights, strict=True))
-    if xp.__name__ == "numpy":
-        pairs = [pair for pair in pairs if pair[2] > 0]
-    for move, change, weight in reversed(pairs):
-        amounts.append(weight * move.dot(direction))
-        direction = direction - amounts[-1] * change
+    loop = _looped if isinstance(moves, tuple) else _looped_in_program
     # The newest pair sets the scale of the directions that the memory does not know.
     newest = weights[-1] * changes[-1].dot(changes[-1])
-    direction = direction * pick(newest > 0, 1.0 / pick(newest > 0, newest, 1.0), 1.0)
-    for (move, change, weight), amount in zip(pairs, reversed(amounts), strict=True):
-        direction = direction + (amount - weight * change.dot(direction)) * move
+    scale = pick(newest > 0, 1.0 / pick(newest > 0, newest, 1.0), 1.0)
+    return loop(moves, changes, weights, -gradient, scale)
+
+
+def _looped(moves, changes, weights, direction, scale):
+    pairs, amounts = [pair for pair in zip(moves, changes, weights, strict=True) if pair[2] > 0], []
+    for pair in reversed(pairs):
+        direction, amount = _down(direction, *pair)
+        amounts.append(amount)
+    direction = direction * scale
+    for pair, amount in zip(pairs, reversed(amounts), strict=True):
+        direction = _up(direction, *pair, amount)
     return direction
+
+
+def _looped_in_program(moves, changes, weights, direction, scale):
+    # The compiler would compute them anew wherever they are used.
+    moves, changes, weights = jax.lax.optimization_barrier((moves, changes, weights))
+    n = len(weights)
+
+    def back(turn, carry):
+        direction, amounts = carry
+        pair = n - 1 - turn
+        direction, amount = _down(direction, moves[pair], changes[pair], weights[pair])
+        return direction, amounts.at[pair].set(amount)
+
+    def forth(pair, direction):
+        return _up(direction, moves[pair], changes[pair], weights[pair], amounts[pair])
+
+    direction, amounts = jax.lax.fori_loop(0, n, back, (direction, 0.0 * weights))
+    return jax.lax.fori_loop(0, n, forth, direction * scale)
+
+
+def _down(direction, move, change, weight):
+    amount = weight * move.dot(direction)
+    return direction - amount * change, amount
+
+
+def _up(direction, move, change, weight, amount):
+    return direction + (amount - weight * change.dot(direction)) * move
 
 
 def _cubic_minimum(left, value_left, slope_left, right, value_right, slope_right):

@@ -29,7 +29,7 @@ from quenched.trust.departures import (
     worst_of_each,
 )
 from quenched.trust.further import Further, Outlook, look_further
-from quenched.trust.weights import BAD, Weighed, Weights, gains, weigh_ratios
+from quenched.trust.weights import BAD, Weighed, Weights, gains, uneven, weigh_ratios
 
 __all__ = [
     "BAD",
@@ -62,6 +62,7 @@ __all__ = [
     "moved",
     "moves_of_means",
     "reweight",
+    "uneven",
     "weigh_ratios",
     "worst_of_each",
 ]

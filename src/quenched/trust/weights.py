@@ -13,6 +13,7 @@ GOOD, BAD, HOPELESS = 0.5, 0.7, 1.0  # k-hat
 _FEWEST_IN_TAIL = 5
 _SAME = 1e-8  # relative differences of log ratios that are none: posterior and target are one
 _PRIOR_SHAPE, _PRIOR_WEIGHT = 0.5, 10  # of the shape, in samples: keeps that of a short tail from running wild
+_CLEAR = 0.8  # of what a share is short of one: an even share was never seen to be lowered by more
 _LARGE = 1.0  # nats by which one posterior may be nearer to the target than another at one draw, and count in full
 
 
@@ -71,6 +72,21 @@ def weigh_ratios(log_ratios: np.ndarray) -> Weights:
     error = np.hypot(spread, tail_error / (n * mean)) if khat <= BAD else np.inf
     variation = _variation(ratios[inside] - largest, n)
     return Weights(weights / weights.sum(), khat, float(largest + np.log(mean)), float(error), outside, variation)
+
+
+def uneven(log_ratios: np.ndarray, share: float) -> np.ndarray:
+    """Which rows of log ratios have weights that keep less than a share of their samples.
+
+    By smoothed weights where it is close: to smooth takes longer than all else. Far below, it would lift a share to this one
+    only where a few samples stand out, and more of them are wanted there too.
+    """
+    with np.errstate(invalid="ignore"):
+        weights = np.exp(log_ratios - log_ratios.max(axis=1, keepdims=True))
+        raw = weights.sum(axis=1) ** 2 / np.sum(weights**2, axis=1) / log_ratios.shape[1]
+    below, clear = raw < share, np.abs(raw - share) > _CLEAR * (1.0 - share)
+    for row in np.flatnonzero(~(clear & np.isfinite(log_ratios).all(axis=1))):
+        below[row] = weigh_ratios(log_ratios[row]).share < share
+    return below
 
 
 def _variation(logs: np.ndarray, n: int) -> float:
