@@ -50,5 +50,5 @@ model {
   for (i in 1:2) for (j in 1:3) { nested[i, j] ~ normal(10 * i + j, 0.1); table[i, j] ~ normal(10 * i + j, 0.1); }
   rows ~ multi_normal_cholesky(rep_vector(0, 3), diag_pre_multiply(scale, factor));
 }
-generated quantities { real replicate = normal_rng(below, 1); }
+generated quantities { real replicate = normal_rng(below, 1); real twice = 2 * below; }
 """
