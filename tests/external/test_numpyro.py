@@ -196,7 +196,7 @@ class _Object:
     [
         (eight_schools, "eight_schools"),
         (partial(eight_schools, effects=None), "model"),
-        (handlers.condition(eight_schools, data={"tau": 1.0}), "model"),
+        (handlers.condition(eight_schools, data={"tau": 1.0}), "eight_schools"),
         (_inside(), "<lambda>"),
         (_Object().model, "model"),
     ],

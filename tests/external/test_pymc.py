@@ -78,6 +78,9 @@ def test_every_support_and_missing_values(tmp_path):
     np.testing.assert_allclose(samples["seen"][:, 3], samples["seen_unobserved"][:, 0])  # imputed
     np.testing.assert_allclose(fit.mean["seen_unobserved"], fit.mean["below"], atol=0.05)
     assert samples["factor_corr"].shape == (200, 3, 3)
+    # PyMC itself gives no log likelihood where a variable has an initval, as cut points must.
+    assert fit.to_arviz(20).log_likelihood["seen_observed"].shape == (1, 20, 11)
+    np.testing.assert_array_equal(model.rvs_to_initial_values[model["cuts"]], [-1.0, 0.0, 1.0])
     loaded = qd.load(fit.save(tmp_path / "fit.npz"))
     np.testing.assert_array_equal(loaded.mean["factor"], fit.mean["factor"])
     np.testing.assert_array_equal(loaded.attach(known).sample(3)["factor_corr"], fit.sample(3)["factor_corr"])

@@ -159,7 +159,9 @@ def _read(call: _Call) -> Model:
 def _of_held(sites: Mapping[str, Any]) -> str:
     """What `numpyro.param` names is no latent site: NumPyro's samplers hold it, too."""
     held = [name for name, site in sites.items() if site["type"] == "param"]
-    told = f"Held at the first value, since numpyro.param gives no prior: {', '.join(held)}; what is to be inferred needs "
+    told = (
+        f"Held at the first value, since numpyro.param gives no prior: {', '.join(held)}; what is to be inferred needs "
+    )
     return f"{told}numpyro.sample." if held else ""
 
 

@@ -215,6 +215,17 @@ def _holding(model: Any, data: Arrays | None) -> Iterator[None]:
             model[name].set_value(value)
 
 
+@contextmanager
+def _forgetting_first_values(model: Any) -> Iterator[None]:
+    """The model without the `initval` of its variables: PyMC gives no log likelihood of rows of a model that has one."""
+    before = dict(model.rvs_to_initial_values)
+    try:
+        model.rvs_to_initial_values.update(dict.fromkeys(before))
+        yield
+    finally:
+        model.rvs_to_initial_values.update(before)
+
+
 def _to_real(model: Any, parameters: Arrays) -> Arrays:
     from pymc.initial_point import make_initial_point_fn
 
@@ -266,7 +277,8 @@ def _predict(model: Any, samples: Arrays, seed: int, names: list[str]) -> dict[s
 def _log_likelihood(model: Any, samples: Arrays) -> dict[str, np.ndarray]:
     import pymc
 
-    found = pymc.compute_log_likelihood(
-        _chain(model, samples), model=model, extend_inferencedata=False, progressbar=False
-    )
+    with _forgetting_first_values(model):
+        found = pymc.compute_log_likelihood(
+            _chain(model, samples), model=model, extend_inferencedata=False, progressbar=False
+        )
     return {str(name): np.asarray(value)[0] for name, value in found.items()}

@@ -3,10 +3,12 @@
 
 import asyncio
 import json
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from contextlib import chdir, suppress
+from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from functools import cached_property
+from io import StringIO
 from pathlib import Path
 from subprocess import TimeoutExpired
 from tempfile import TemporaryDirectory
@@ -196,9 +198,11 @@ def build(path: Path, data: Mapping[str, Any] | None) -> Any:
         return need("bridgestan", "stan").StanModel(str(path), json.dumps(plain))
     code = path.read_text()
     with TemporaryDirectory() as folder, chdir(folder):  # its compiler leaves object files where it is called
-        pystan = need("stan", "stan")
+        with warnings.catch_warnings(action="ignore"):  # of how PyStan is made, which is no concern of its users
+            pystan = need("stan", "stan")
         _compile_for_pystan(code)
-        return pystan.build(code, data=plain)
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # it tells that it found what we have put there
+            return pystan.build(code, data=plain)
 
 
 def _compile_for_pystan(code: str) -> None:
