@@ -9,8 +9,11 @@ def compiled(code, data):
     """Built by PyStan, by one process at a time: its cache is no place for two that build the same program."""
     import stan
 
+    from quenched.frontends.stan_models import compile_for_pystan
+
     with (Path(tempfile.gettempdir()) / "quenched-tests-stan.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        compile_for_pystan(code)
         return stan.build(code, data=data)
 
 

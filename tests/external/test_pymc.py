@@ -105,7 +105,15 @@ def test_bambi_models_are_pymc_models():
 def test_what_cannot_be_fitted_is_named(eight_schools):
     with pm.Model() as discrete:
         pm.Normal("x", pm.Poisson("count", 3.0), 1.0)
-    for given, says in ((discrete, "count is discrete"), (pm.Model(), "no free variable"), (3, "give a pymc.Model")):
+    with pm.Model() as in_batches:
+        some = pm.Minibatch(np.arange(10.0), batch_size=2)
+        pm.Normal("y", pm.Normal("mu", 0.0, 1.0), 1.0, observed=some, total_size=10)
+    for given, says in (
+        (in_batches, "Minibatch takes some of its rows at random"),
+        (discrete, "count is discrete"),
+        (pm.Model(), "no free variable"),
+        (3, "give a pymc.Model"),
+    ):
         with pytest.raises(ValueError, match=says):
             qd.from_pymc(given)
     with pytest.raises(ValueError, match=r"Model of pymc.*from_pymc"):

@@ -75,6 +75,19 @@ def _refuse_what_cannot_be_fitted(model: Any) -> None:
             f"model: {', '.join(discrete)} {'is' if len(discrete) == 1 else 'are'} discrete; sum over such variables in "
             "the model (a mixture likelihood, or marginalize of pymc-extras), or replace them by continuous ones."
         )
+    _refuse_minibatches(model)
+
+
+def _refuse_minibatches(model: Any) -> None:
+    from pymc.data import MinibatchOp
+    from pytensor.graph import ancestors
+
+    seen = [*model.rvs_to_values.values(), *model.basic_RVs, *model.potentials]
+    if any(isinstance(getattr(node.owner, "op", None), MinibatchOp) for node in ancestors(seen)):
+        raise ValueError(
+            "model: pm.Minibatch takes some of its rows at random, and draws that are frozen need all of them; give the "
+            "arrays themselves, and leave out total_size."
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -200,12 +200,12 @@ def build(path: Path, data: Mapping[str, Any] | None) -> Any:
     with TemporaryDirectory() as folder, chdir(folder):  # its compiler leaves object files where it is called
         with warnings.catch_warnings(action="ignore"):  # of how PyStan is made, which is no concern of its users
             pystan = need("stan", "stan")
-        _compile_for_pystan(code)
+        compile_for_pystan(code)
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # it tells that it found what we have put there
             return pystan.build(code, data=plain)
 
 
-def _compile_for_pystan(code: str) -> None:
+def compile_for_pystan(code: str) -> None:
     """Put a program into PyStan's cache, where its `build` finds it.
 
     Left to itself PyStan waits five minutes for its compiler, and what it has in its cache after that makes every later
