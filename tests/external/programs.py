@@ -9,8 +9,11 @@ def compiled(code, data):
     """Built by PyStan, by one process at a time: its cache is no place for two that build the same program."""
     import stan
 
+    from quenched.frontends.stan_models import compile_for_pystan
+
     with (Path(tempfile.gettempdir()) / "quenched-tests-stan.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        compile_for_pystan(code)
         return stan.build(code, data=data)
 
 
@@ -50,5 +53,5 @@ model {
   for (i in 1:2) for (j in 1:3) { nested[i, j] ~ normal(10 * i + j, 0.1); table[i, j] ~ normal(10 * i + j, 0.1); }
   rows ~ multi_normal_cholesky(rep_vector(0, 3), diag_pre_multiply(scale, factor));
 }
-generated quantities { real replicate = normal_rng(below, 1); }
+generated quantities { real replicate = normal_rng(below, 1); real twice = 2 * below; }
 """

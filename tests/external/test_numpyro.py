@@ -1,6 +1,7 @@
 """NumPyro models, run through NumPyro."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ numpyro = pytest.importorskip("numpyro")
 dist = pytest.importorskip("numpyro.distributions")
 from jax import numpy as jnp  # noqa: E402
 from jax import random  # noqa: E402
+from numpyro import handlers  # noqa: E402
 from numpyro.infer import MCMC, NUTS, Predictive  # noqa: E402
 
 
@@ -113,6 +115,23 @@ def test_a_site_without_a_sampler():
     assert fit.predict(4)["y"].shape == (4, 2)
 
 
+def _alike(y):
+    loc = numpyro.sample("loc", dist.VonMises(0.0, 0.5))
+    numpyro.sample("y", dist.VonMises(loc, numpyro.param("concentration", 4.0)), obs=y)
+
+
+def test_rows_that_are_all_alike_and_in_no_plate():
+    """Their distribution has no axis of its own; what is predicted has that of the data, and so has ArviZ."""
+    y = np.random.default_rng(7).vonmises(1.0, 4.0, 30)
+    fit = qd.fit(qd.from_numpyro(_alike, y), progress=False)
+    predicted = fit.predict(200)["y"]
+    assert predicted.shape == (200, 30)
+    np.testing.assert_allclose(np.mean(np.cos(predicted - 1.0)), np.mean(np.cos(y - 1.0)), atol=0.1)
+    assert len(np.unique(predicted[0])) == 30
+    assert fit.to_arviz(20).posterior_predictive["y"].shape == (1, 20, 30)
+    assert "Held at the first value, since numpyro.param gives no prior: concentration" in fit.verdict
+
+
 def test_discrete_sites_are_summed_out():
     random_ = np.random.default_rng(2)
     x = np.concatenate([random_.normal(-2.0, 1.0, 30), random_.normal(2.0, 1.0, 70)])
@@ -161,9 +180,34 @@ def test_what_cannot_be_fitted_is_named(model, arguments, says):
         qd.from_numpyro(model, *arguments)
 
 
-def test_a_bare_model_is_told_its_reader(schools):
-    with pytest.raises(ValueError, match=r"from_numpyro\(eight_schools"):
-        qd.fit(eight_schools, schools[1])
+def _inside():
+    import numpyro as there
+
+    return lambda: there.sample("x", dist.Normal(0.0, 1.0))
+
+
+class _Object:
+    def model(self):
+        numpyro.sample("x", dist.Normal(0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (eight_schools, "eight_schools"),
+        (partial(eight_schools, effects=None), "model"),
+        (handlers.condition(eight_schools, data={"tau": 1.0}), "eight_schools"),
+        (_inside(), "<lambda>"),
+        (_Object().model, "model"),
+    ],
+)
+def test_a_bare_model_is_told_its_reader(model, name):
+    with pytest.raises(ValueError, match=rf"from_numpyro\({name}"):
+        qd.fit(model, np.zeros(8))
+
+
+def test_a_density_of_numpyro_is_no_model():
+    assert qd.fit(dist.Normal(2.0, 1.0).log_prob, np.zeros(()), progress=False).mean == pytest.approx(2.0)
 
 
 def test_a_model_file_on_the_command_line(tmp_path, schools):

@@ -78,6 +78,9 @@ def test_every_support_and_missing_values(tmp_path):
     np.testing.assert_allclose(samples["seen"][:, 3], samples["seen_unobserved"][:, 0])  # imputed
     np.testing.assert_allclose(fit.mean["seen_unobserved"], fit.mean["below"], atol=0.05)
     assert samples["factor_corr"].shape == (200, 3, 3)
+    # PyMC itself gives no log likelihood where a variable has an initval, as cut points must.
+    assert fit.to_arviz(20).log_likelihood["seen_observed"].shape == (1, 20, 11)
+    np.testing.assert_array_equal(model.rvs_to_initial_values[model["cuts"]], [-1.0, 0.0, 1.0])
     loaded = qd.load(fit.save(tmp_path / "fit.npz"))
     np.testing.assert_array_equal(loaded.mean["factor"], fit.mean["factor"])
     np.testing.assert_array_equal(loaded.attach(known).sample(3)["factor_corr"], fit.sample(3)["factor_corr"])
@@ -102,7 +105,15 @@ def test_bambi_models_are_pymc_models():
 def test_what_cannot_be_fitted_is_named(eight_schools):
     with pm.Model() as discrete:
         pm.Normal("x", pm.Poisson("count", 3.0), 1.0)
-    for given, says in ((discrete, "count is discrete"), (pm.Model(), "no free variable"), (3, "give a pymc.Model")):
+    with pm.Model() as in_batches:
+        some = pm.Minibatch(np.arange(10.0), batch_size=2)
+        pm.Normal("y", pm.Normal("mu", 0.0, 1.0), 1.0, observed=some, total_size=10)
+    for given, says in (
+        (in_batches, "Minibatch takes some of its rows at random"),
+        (discrete, "count is discrete"),
+        (pm.Model(), "no free variable"),
+        (3, "give a pymc.Model"),
+    ):
         with pytest.raises(ValueError, match=says):
             qd.from_pymc(given)
     with pytest.raises(ValueError, match=r"Model of pymc.*from_pymc"):

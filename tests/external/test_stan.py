@@ -1,6 +1,9 @@
 """Stan programs, compiled by PyStan."""
 
 import json
+import shutil
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ from programs import SCHOOLS, SUPPORTS, compiled
 
 import quenched as qd
 from quenched.cli import main
+from quenched.frontends import from_stan_file
 
 stan = pytest.importorskip("stan")
 
@@ -48,6 +52,8 @@ def test_every_support(tmp_path):
     samples = fit.sample(200)
     assert "replicate" not in samples
     assert "random numbers anew" in fit.verdict
+    assert "replicate is left out" in fit.verdict
+    np.testing.assert_allclose(fit.predict(200)["twice"], 2.0 * samples["below"])
     assert np.all(samples["dynamic"] < samples["below"])
     assert np.all(samples["capped"] < 1.0)
     assert np.all(np.diff(samples["cuts"], axis=-1) > 0)
@@ -67,9 +73,52 @@ def test_the_command_line(tmp_path, schools_model, capsys):
     data = {"J": 8, "effects": EFFECTS.tolist(), "errors": ERRORS.tolist()}
     (tmp_path / "data.json").write_text(json.dumps(data))
     command = ["fit", str(tmp_path / "schools.stan"), "--data", str(tmp_path / "data.json"), "--family", "full"]
-    assert main([*command, "--out", str(tmp_path), "--no-diagnosis", "--quiet"]) == 0
-    assert "up to a constant" in capsys.readouterr().out
+    assert main([*command, "--out", str(tmp_path), "--no-diagnosis"]) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith(f"Compiling {tmp_path / 'schools.stan'}")
+    assert "up to a constant" in " ".join(told.out.split())
+    assert "Building" not in told.out + told.err  # PyStan's own
+    assert "schools" in (tmp_path / "schools.html").read_text()
     assert sorted(qd.load(tmp_path / "schools.npz").mean) == ["mu", "tau", "z"]
+
+
+def test_what_pystan_left_half_way_is_built_again(schools_model, tmp_path, monkeypatch):
+    """PyStan gives up after five minutes, and then takes what its compiler has left for a whole program, for ever."""
+    from httpstan import cache, models
+
+    folder = cache.model_directory(schools_model.model_name)
+    library = next(path for path in folder.iterdir() if path.suffix == ".so")
+    shutil.copytree(folder, tmp_path / "kept")
+    (folder / "stderr.log").unlink()
+
+    async def compiler(code):
+        shutil.copy(tmp_path / "kept" / library.name, library)
+        return "no complaints"
+
+    monkeypatch.setattr(models, "build_services_extension_module", compiler)
+    (tmp_path / "schools.stan").write_text(SCHOOLS)
+    again = from_stan_file(tmp_path / "schools.stan", schools_model.data)
+    assert sorted(again.start) == ["mu", "tau", "z"]
+    assert (folder / "stderr.log").read_text() == "no complaints"
+
+
+def test_a_busy_machine_is_given_time(monkeypatch):
+    """PyStan gives Stan's own compiler one second."""
+    from httpstan import compile as translator
+
+    calls = []
+
+    def slow_at_first(code, name):
+        calls.append(name)
+        if len(calls) < 3:
+            raise subprocess.TimeoutExpired("stanc", 1.0)
+        raise ValueError("Syntax error in 'string', line 1")
+
+    monkeypatch.setattr(translator, "compile", slow_at_first)
+    (Path.cwd() / "wrong.stan").write_text("parameters { reel x; }")
+    with pytest.raises(ValueError, match="Syntax error in 'string', line 1"):
+        from_stan_file(Path("wrong.stan"))
+    assert len(calls) == 3
 
 
 def test_misuse(schools_model):

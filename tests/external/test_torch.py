@@ -63,6 +63,8 @@ def test_a_bare_function_is_told_its_reader():
         qd.fit(lambda w: -0.5 * (torch.as_tensor(w) ** 2).sum(), np.zeros(3))
     with pytest.raises(ValueError, match=r"from_torch\(log_density, start\)"):
         qd.fit(lambda w: -torch.sum(w), np.zeros(3))
+    with pytest.raises(ValueError, match=r"from_torch\(log_density, start\)"):
+        qd.fit(lambda w: torch.distributions.Normal(0.0, 1.0).log_prob(w).sum(), np.zeros(3))
 
 
 @pytest.mark.parametrize(
@@ -73,6 +75,7 @@ def test_a_bare_function_is_told_its_reader():
         (lambda w: w, np.zeros(3), r"shape \(3,\); it must return a tensor with one number"),
         (lambda w: 1.0, np.zeros(3), "must return a tensor"),
         (lambda w: (torch.ones(3, 3) @ w).sum(), np.zeros(3), "double precision"),
+        (lambda w: -(w.detach() ** 2).sum(), np.zeros(3), "gives no gradient: .* without detach"),
     ],
 )
 def test_misuse(given, start, says):

@@ -92,6 +92,8 @@ def run(options: argparse.Namespace) -> int:
         mesh = mesh_of_all(options.row_shards)
     first = writes(mesh)
     options.quiet = options.quiet or not first
+    if options.model.endswith(".stan") and not options.quiet:
+        say(f"Compiling {options.model}; the first time this takes a minute or two")
     file = read_model_file(options.model, options.data)
     result_path = options.out / f"{file.label}.npz"
     _make_folder(options.out)

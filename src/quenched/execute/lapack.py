@@ -106,8 +106,9 @@ def _batch(call: Equation) -> int:
 
 def _rewritten(part: Any) -> Any:
     """A program, or whatever of an equation's parameters holds programs, with small calls alone."""
-    if hasattr(part, "consts"):  # a program with its constants
-        return part.replace(jaxpr=_rewritten(part.jaxpr))
+    inner = getattr(part, "jaxpr", part)
+    if inner is not part:  # a program with its constants; from JAX 0.12 on these are part of every program
+        return part.replace(jaxpr=_rewritten(inner))
     if hasattr(part, "eqns"):
         return part.replace(eqns=[_small(equation) for equation in part.eqns])
     if isinstance(part, tuple) and hasattr(part, "_fields"):

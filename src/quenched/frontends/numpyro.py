@@ -151,9 +151,18 @@ def _read(call: _Call) -> Model:
         name=getattr(call.model, "__name__", "model"),
         with_data=lambda data: _described(model, call if data is None else call.with_arrays(data)),
         whole=target,
-        remark=reading.says,
+        remark=" ".join(filter(None, (_of_held(sites), reading.says))),
     )
     return _described(model, call)
+
+
+def _of_held(sites: Mapping[str, Any]) -> str:
+    """What `numpyro.param` names is no latent site: NumPyro's samplers hold it, too."""
+    held = [name for name, site in sites.items() if site["type"] == "param"]
+    told = (
+        f"Held at the first value, since numpyro.param gives no prior: {', '.join(held)}; what is to be inferred needs "
+    )
+    return f"{told}numpyro.sample." if held else ""
 
 
 def _described(model: Model, call: _Call) -> Model:
@@ -261,14 +270,32 @@ def _observed(sites: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 
 def _predict(call: _Call, samples: Arrays, seed: int, names: list[str]) -> dict[str, np.ndarray]:
-    from numpyro.handlers import uncondition
     from numpyro.infer import Predictive
 
     args, kwargs = call.arguments
     with in_double():
-        predictive = Predictive(uncondition(call.model), _latent(call, samples), return_sites=names)
+        predictive = Predictive(_replicating(call.model), _latent(call, samples), return_sites=names)
         found = predictive(jax_key(seed, Purpose.NOISE), *args, **kwargs)
         return {name: np.asarray(found[name]) for name in names}
+
+
+def _replicating(model: Callable[..., Any]) -> Callable[..., Any]:
+    """The model with its observed sites drawn anew, each in the shape of what was observed.
+
+    NumPyro's `uncondition` draws in the shape of the distribution: one number where many were observed that share all its
+    parameters, unless a plate says how many.
+    """
+    from numpyro.handlers import uncondition
+
+    class Expanded(uncondition):
+        def process_message(self, msg: Any) -> None:
+            if msg["type"] == "sample" and msg["is_observed"]:
+                shape, own = np.shape(msg["value"]), msg["fn"].batch_shape
+                batch = np.broadcast_shapes(shape[: len(shape) - msg["fn"].event_dim], own)
+                msg["fn"] = msg["fn"] if batch == own else msg["fn"].expand(batch)
+            super().process_message(msg)
+
+    return Expanded(model)
 
 
 def _log_likelihood(call: _Call, samples: Arrays, names: list[str]) -> dict[str, np.ndarray]:

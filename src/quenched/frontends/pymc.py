@@ -75,6 +75,19 @@ def _refuse_what_cannot_be_fitted(model: Any) -> None:
             f"model: {', '.join(discrete)} {'is' if len(discrete) == 1 else 'are'} discrete; sum over such variables in "
             "the model (a mixture likelihood, or marginalize of pymc-extras), or replace them by continuous ones."
         )
+    _refuse_minibatches(model)
+
+
+def _refuse_minibatches(model: Any) -> None:
+    from pymc.data import MinibatchOp
+    from pytensor.graph import ancestors
+
+    seen = [*model.rvs_to_values.values(), *model.basic_RVs, *model.potentials]
+    if any(isinstance(getattr(node.owner, "op", None), MinibatchOp) for node in ancestors(seen)):
+        raise ValueError(
+            "model: pm.Minibatch takes some of its rows at random, and draws that are frozen need all of them; give the "
+            "arrays themselves, and leave out total_size."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +228,17 @@ def _holding(model: Any, data: Arrays | None) -> Iterator[None]:
             model[name].set_value(value)
 
 
+@contextmanager
+def _forgetting_first_values(model: Any) -> Iterator[None]:
+    """The model without the `initval` of its variables: PyMC gives no log likelihood of rows of a model that has one."""
+    before = dict(model.rvs_to_initial_values)
+    try:
+        model.rvs_to_initial_values.update(dict.fromkeys(before))
+        yield
+    finally:
+        model.rvs_to_initial_values.update(before)
+
+
 def _to_real(model: Any, parameters: Arrays) -> Arrays:
     from pymc.initial_point import make_initial_point_fn
 
@@ -266,7 +290,8 @@ def _predict(model: Any, samples: Arrays, seed: int, names: list[str]) -> dict[s
 def _log_likelihood(model: Any, samples: Arrays) -> dict[str, np.ndarray]:
     import pymc
 
-    found = pymc.compute_log_likelihood(
-        _chain(model, samples), model=model, extend_inferencedata=False, progressbar=False
-    )
+    with _forgetting_first_values(model):
+        found = pymc.compute_log_likelihood(
+            _chain(model, samples), model=model, extend_inferencedata=False, progressbar=False
+        )
     return {str(name): np.asarray(value)[0] for name, value in found.items()}

@@ -1,20 +1,27 @@
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 """Two packages that run Stan programs, behind one face: BridgeStan and PyStan 3."""
 
+import asyncio
 import json
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from contextlib import chdir
+from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from functools import cached_property
+from io import StringIO
 from pathlib import Path
+from subprocess import TimeoutExpired
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from quenched.draws import Purpose, stream
+from quenched.draws import Purpose, generator, stream
 from quenched.frontends.packages import need
+from quenched.frontends.stan_randomness import random_quantities
 from quenched.text import shown
+
+_TRIES = 20
 
 
 class StanProgram(ABC):
@@ -94,19 +101,29 @@ class PyStan(StanProgram):
         models = need("httpstan.models", "stan")
         self.services, self.data = models.import_services_extension_module(model.model_name), dict(model.data)
         everything = list(model.constrained_param_names)
-        origin = np.zeros(self._dim(model))
-        count = lambda *included: len(self.services.write_array(self.data, origin.tolist(), *included))
-        self.dim_ = len(origin)
-        self.n_parameters, derived = count(False, False), count(True, False)
-        self.n_quantities = len(everything) - derived
-        if self.n_quantities and "_rng(" in model.program_code:
-            self.names, self.n_quantities = everything[:derived], 0
+        self.dim_ = self._dim(model)
+        self.n_parameters = len(self._numbers(np.zeros(self.dim_), False, False))
+        derived = len(self._first_of_all(True, False))
+        random = random_quantities(model.program_code, {split(name)[0] for name in everything[derived:]})
+        self.kept = np.array([at < derived or split(name)[0] not in random for at, name in enumerate(everything)], bool)
+        self.names = [name for name, kept in zip(everything, self.kept, strict=True) if kept]
+        self.n_quantities = len(self.names) - derived
+        if random:
             self.why_no_quantities = (
-                "PyStan begins its random numbers anew in every call, so that generated quantities would share them all; "
-                "use BridgeStan for these."
+                "PyStan begins its random numbers anew in every call, so that all samples would share them: "
+                f"{', '.join(sorted(random))} {'is' if len(random) == 1 else 'are'} left out; BridgeStan has no such limit."
             )
-        else:
-            self.names = everything
+
+    def _numbers(self, vector: np.ndarray, derived: bool, quantities: bool) -> list[float]:
+        return self.services.write_array(self.data, vector.tolist(), derived, quantities)
+
+    def _first_of_all(self, derived: bool, quantities: bool) -> list[float]:
+        """All numbers at a point where the program does not reject them, near zero if it can be."""
+        points = generator(0, Purpose.STARTS).uniform(-1.0, 1.0, (_TRIES, self.dim_))
+        for point in [0.0 * points[0], *points[:-1]]:
+            with suppress(RuntimeError, ValueError):
+                return self._numbers(point, derived, quantities)
+        return self._numbers(points[-1], derived, quantities)
 
     def _dim(self, model: Any) -> int:
         """PyStan does not say how many numbers there are on the real line; it knows when there are too many."""
@@ -134,11 +151,12 @@ class PyStan(StanProgram):
             raise RuntimeError(str(error)) from error
 
     def natural(self, vector):
-        return np.array(self.services.write_array(self.data, vector.tolist(), False, False))
+        return np.array(self._numbers(vector, False, False))
 
     def everything(self, vectors, seed):
-        included = (True, bool(self.n_quantities))
-        return np.array([self.services.write_array(self.data, vector.tolist(), *included) for vector in vectors])
+        if not self.n_quantities:
+            return np.array([self._numbers(vector, True, False) for vector in vectors])
+        return np.array([self._numbers(vector, True, True) for vector in vectors])[:, self.kept]
 
     def to_real(self, parameters, names):
         nested = {name: np.asarray(value).tolist() for name, value in parameters.items()}
@@ -180,4 +198,41 @@ def build(path: Path, data: Mapping[str, Any] | None) -> Any:
         return need("bridgestan", "stan").StanModel(str(path), json.dumps(plain))
     code = path.read_text()
     with TemporaryDirectory() as folder, chdir(folder):  # its compiler leaves object files where it is called
-        return need("stan", "stan").build(code, data=plain)
+        with warnings.catch_warnings(action="ignore"):  # of how PyStan is made, which is no concern of its users
+            pystan = need("stan", "stan")
+        compile_for_pystan(code)
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # it tells that it found what we have put there
+            return pystan.build(code, data=plain)
+
+
+def compile_for_pystan(code: str) -> None:
+    """Put a program into PyStan's cache, where its `build` finds it.
+
+    Left to itself PyStan waits five minutes for its compiler, and what it has in its cache after that makes every later
+    `build` of the same program fail.
+
+    Raises
+    ------
+    ValueError
+        For a program that Stan cannot read, in the words of its compiler.
+    """
+    cache, models = need("httpstan.cache", "stan"), need("httpstan.models", "stan")
+    name = models.calculate_model_name(code)
+    try:
+        models.import_services_extension_module(name)
+        cache.load_stanc_warnings(name)
+        cache.load_services_extension_module_compiler_output(name)
+    except (KeyError, OSError):  # it is not there, or was left half-way
+        cache.delete_model_directory(name)
+        cache.dump_stanc_warnings(_checked(code, name), name)
+        said = asyncio.run(models.build_services_extension_module(code))
+        cache.dump_services_extension_module_compiler_output(said, name)
+
+
+def _checked(code: str, name: str) -> str:
+    """What Stan's own compiler warns of; it is given one second, which a busy machine may need several times."""
+    translate = need("httpstan.compile", "stan").compile
+    for _ in range(_TRIES - 1):
+        with suppress(TimeoutExpired):
+            return translate(code, f"model_{name.rpartition('/')[2]}")[1]
+    return translate(code, f"model_{name.rpartition('/')[2]}")[1]

@@ -132,7 +132,13 @@ def _first(log_density: Callable[..., Any], start: Any, data: Any) -> bool:
         found = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
         raise ValueError(f"log_density returned {found}; it must return a tensor with one number: sum over the data.")
     two = jax.tree.map(lambda leaf: np.stack([leaf, leaf]), start)
-    values, gradients = _Answer(log_density, together=False)(two, data)
+    try:
+        values, gradients = _Answer(log_density, together=False)(two, data)
+    except RuntimeError as error:  # autograd's own
+        raise ValueError(
+            f"log_density: PyTorch gives no gradient: {str(error).strip()}; compute it of the parameters with tensors "
+            "alone, without detach(), item() or NumPy."
+        ) from error
     try:
         also, others = _Answer(log_density, together=True)(two, data)
     except (RuntimeError, ValueError, NotImplementedError, TypeError):

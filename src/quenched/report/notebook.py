@@ -38,13 +38,15 @@ def diagnosis_html(diagnosis: "Diagnosis") -> str:
     fit = diagnosis.fit
     levels: tuple[Level, ...] = ("bad", "caution", "good")
     weights = np.asarray(diagnosis.weights.weights)
+    logs = np.log(np.maximum(weights * len(weights), 1e-6))
     return _page(
         _verdict(levels[diagnosis.answer.trust], diagnosis.answer.trust.words, diagnosis.verdict),
         _parameters(fit, diagnosis),
         _facts(describe(fit, diagnosis)),
         _captioned(
-            _histogram(np.log(np.maximum(weights * len(weights), 1e-6))),
-            "log importance weights from the posterior to the target; all zero if they are the same",
+            _histogram(logs),
+            f"log importance weights from the posterior to the target, from {logs.min():.2g} to {logs.max():.2g}; all zero if "
+            "they are the same",
         ),
     )
 

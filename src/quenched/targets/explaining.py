@@ -93,7 +93,7 @@ def explained(error: Exception, name: str, *given: Any) -> Exception | None:
     says = _of_tracers(error)
     if says is not None:
         return UntraceableError(f"{name}: {_place(where)}{says}")
-    if isinstance(error, (AttributeError, TypeError)) and "Tracer" in str(error) and _uses_torch(where):
+    if isinstance(error, (AttributeError, TypeError, ValueError)) and _of_no_tensor(error) and _uses_torch(where):
         return UntraceableError(f"{name}: {_place(where)}{_TORCH}")
     if isinstance(error, KeyError) and error.args and where is not None:
         return _of_a_key(error.args[0], name, where, given)
@@ -127,6 +127,11 @@ def _of_tracers(error: Exception) -> str | None:
     if isinstance(error, (TypeError, ValueError)) and isinstance(error.__cause__, _TRACERS):
         return _ASSIGNED  # NumPy's own words, because of JAX's
     return None
+
+
+def _of_no_tensor(error: Exception) -> bool:
+    """What PyTorch says of a number that is not its own."""
+    return "Tracer" in str(error) or "must be a Tensor" in str(error)
 
 
 def _uses_torch(where: TracebackType | None) -> bool:

@@ -1,10 +1,12 @@
 """Models of other packages that were given as if they were log densities: each has a function that reads it."""
 
-from types import FunctionType, ModuleType
+from functools import partial
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 _PRIMITIVES = frozenset({"sample", "plate", "factor", "deterministic", "param"})
 _READERS = {
+    "numpyro": "quenched.from_numpyro(model, ...)",
     "pymc": "quenched.from_pymc(model)",
     "bambi": "quenched.from_pymc(model)",
     "stan": "quenched.from_stan(model)",
@@ -24,9 +26,10 @@ def refuse_models_of_others(given: Any) -> None:
     """
     package = package_of(given)
     if package == "numpyro":
+        name = getattr(given, "__name__", "model")
         raise ValueError(
-            f"log_density: {given.__name__} is a NumPyro model, not a log density; fit quenched.from_numpyro("
-            f"{given.__name__}, ...) instead, with the arguments that the model takes."
+            f"log_density: {name} is a NumPyro model, not a log density; fit quenched.from_numpyro({name}, ...) instead, "
+            "with the arguments that the model takes."
         )
     if package is not None:
         raise ValueError(
@@ -36,6 +39,9 @@ def refuse_models_of_others(given: Any) -> None:
 
 def package_of(given: Any) -> str | None:
     """The package whose model it is; None for what is none of another package."""
+    if isinstance(given, partial):
+        return package_of(given.func)
+    given = given.__func__ if isinstance(given, MethodType) else given
     if isinstance(given, FunctionType):
         return "numpyro" if _uses_primitives(given) else None
     packages = [cls.__module__.partition(".")[0] for cls in type(given).__mro__]
@@ -45,8 +51,17 @@ def package_of(given: Any) -> str | None:
 def _uses_primitives(function: FunctionType) -> bool:
     """Whether it calls `numpyro.sample` or the like; a log density may well use NumPyro's distributions."""
     names = set(function.__code__.co_names)
-    seen = [function.__globals__[name] for name in names if name in function.__globals__]
+    cells = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
+    seen = cells + [function.__globals__[name] for name in names if name in function.__globals__]
     whole = any(isinstance(value, ModuleType) and value.__name__ == "numpyro" for value in seen)
     return (whole and bool(names & _PRIMITIVES)) or any(
         getattr(value, "__module__", None) == "numpyro.primitives" for value in seen
     )
+
+
+def _is_filled(cell: Any) -> bool:
+    """Whether the variable of an outer function has been given a value yet."""
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
