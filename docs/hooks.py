@@ -64,7 +64,12 @@ def on_page_markdown(markdown: str, page, **_) -> str:
 
 def readme() -> str:
     """With its links as they are from here."""
-    return (ROOT / "README.md").read_text(encoding="utf-8").replace("(docs/", "(").replace("(examples/gallery/)", "(gallery/index.md)")
+    return (
+        (ROOT / "README.md")
+        .read_text(encoding="utf-8")
+        .replace("(docs/", "(")
+        .replace("(examples/gallery/)", "(gallery/index.md)")
+    )
 
 
 def changelog() -> str:
