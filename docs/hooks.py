@@ -188,6 +188,8 @@ PARTS = {
     "densities": paper_tables.densities,
     "logistic": paper_tables.logistic,
     "multiclass": paper_tables.multiclass,
-    "quick_run": paper_tables.quick_run,
+    "linear": paper_tables.linear,
+    "faces": paper_tables.faces,
+    "groundmotion": paper_tables.groundmotion,
     "improved": paper_tables.improved,
 }

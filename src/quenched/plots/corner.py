@@ -13,7 +13,7 @@ from quenched.plots.panels import draw_density
 from quenched.plots.spread import columns as columns_of
 from quenched.plots.spread import read_names, spread
 from quenched.results import Fit
-from quenched.text import harmless, shown
+from quenched.text import harmless_lines, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,7 +85,7 @@ def _columns(samples: Fit | Mapping[str, Any], names: list[str] | None) -> dict[
     if not isinstance(samples, Mapping) and not hasattr(samples, "columns"):
         raise ValueError(f"samples={shown(samples)}: give a fit, or a mapping of names to arrays.")
     chosen = [name for name in samples if names is None or name in names]
-    return {harmless(str(name)): real_array(f"samples: {name!r}", samples[name]) for name in chosen}
+    return {harmless_lines(str(name)): real_array(f"samples: {name!r}", samples[name]) for name in chosen}
 
 
 def _read_truths(truths: Any) -> dict[str, float]:
@@ -93,7 +93,7 @@ def _read_truths(truths: Any) -> dict[str, float]:
         raise ValueError(f"truths={shown(truths)}: give a mapping of names to numbers.")
     given = (truths or {}).items()
     return {
-        harmless(str(name)): finite_number(f"truths: {name!r}", value) for name, value in given if value is not None
+        harmless_lines(str(name)): finite_number(f"truths: {name!r}", value) for name, value in given if value is not None
     }
 
 
