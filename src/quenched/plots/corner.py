@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quenched.numbers import finite_number, real_array
-from quenched.plots.canvas import GREY, ORANGE, PLAIN, SMALL, new_figure, read_figure_path, write_figure
+from quenched.plots.canvas import GREY, ORANGE, PLAIN, SMALL, new_figure, read_figure_path, short, write_figure
 from quenched.plots.pair import draw_contours, plot_pair, plotted_range
 from quenched.plots.panels import draw_density
 from quenched.plots.spread import columns as columns_of
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST = 16
+_LETTERS = 18  # of a label that fit beside a panel
 
 
 def plot_corner(
@@ -93,7 +94,9 @@ def _read_truths(truths: Any) -> dict[str, float]:
         raise ValueError(f"truths={shown(truths)}: give a mapping of names to numbers.")
     given = (truths or {}).items()
     return {
-        harmless_lines(str(name)): finite_number(f"truths: {name!r}", value) for name, value in given if value is not None
+        harmless_lines(str(name)): finite_number(f"truths: {name!r}", value)
+        for name, value in given
+        if value is not None
     }
 
 
@@ -121,5 +124,9 @@ def _label(axes: "Axes", below: str, beside: str) -> None:
     axes.tick_params(labelsize=SMALL - 2, labelbottom=bool(below), labelleft=bool(beside))
     if axes.get_yticks().size:
         axes.yaxis.set_major_locator(MaxNLocator(2))
-    axes.set_xlabel(below, fontsize=SMALL - 1, color=GREY, **PLAIN)
-    axes.set_ylabel(beside, fontsize=SMALL - 1, color=GREY, **PLAIN)
+    axes.set_xlabel(_lines(below), fontsize=SMALL - 1, color=GREY, **PLAIN)
+    axes.set_ylabel(_lines(beside), fontsize=SMALL - 1, color=GREY, **PLAIN)
+
+
+def _lines(label: str) -> str:
+    return "\n".join(short(line, _LETTERS) for line in label.split("\n"))
