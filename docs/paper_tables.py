@@ -113,6 +113,8 @@ def _error_cell(error: float | None, ratio: float | None, evidence: float | None
 
 def _run(experiment: str) -> str:
     """Which run the rows of an experiment are of, as the beginning of a sentence."""
+    if not _held(experiment):
+        return "No run of this version is held yet"
     size = _size(experiment)
     runs = HELD / f"{size}.json"
     known = json.loads(runs.read_text(encoding="utf-8")) if runs.exists() else {}
@@ -181,5 +183,5 @@ def _pair(value: str, spread: str) -> str:
 
 
 def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [heads, ("---",) * len(heads), *rows]
+    lines = [heads, ("---",) * len(heads), *rows] if rows else []
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -50,6 +50,14 @@ class RelevanceVectorClassifier(ClassifierMixin, BaseEstimator):
         Rounds.
     n_features_in_, feature_names_in_
         Of the training data.
+
+    Examples
+    --------
+    >>> from quenched.models import RelevanceVectorClassifier
+    >>> place = np.linspace(-3.0, 3.0, 30)[:, None]
+    >>> model = RelevanceVectorClassifier().fit(place, np.abs(place[:, 0]) < 1.0)
+    >>> model.predict([[0.0], [2.5]])
+    array([ True, False])
     """
 
     _machine: MulticlassRVM
