@@ -110,6 +110,15 @@ def reference() -> str:
     return "\n\n".join(parts)
 
 
+def beyond() -> str:
+    """What has an example in the rooms that people import from."""
+    import importlib
+
+    rooms_of = (importlib.import_module(f"quenched.{name}") for name in ("models", "baselines", "science"))
+    things = [getattr(room, name) for room in rooms_of for name in room.__all__]
+    return "\n\n".join(f"::: {thing.__module__}.{thing.__name__}" for thing in things if ">>>" in (thing.__doc__ or ""))
+
+
 def findings() -> str:
     """Every finding of a diagnosis."""
     from quenched.diagnostics.verdict import FINDINGS
@@ -185,6 +194,7 @@ PARTS = {
     "decisions": decisions,
     "plots": plots,
     "reference": reference,
+    "beyond": beyond,
     "densities": paper_tables.densities,
     "logistic": paper_tables.logistic,
     "multiclass": paper_tables.multiclass,
