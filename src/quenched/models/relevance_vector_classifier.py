@@ -55,9 +55,9 @@ class RelevanceVectorClassifier(ClassifierMixin, BaseEstimator):
     --------
     >>> from quenched.models import RelevanceVectorClassifier
     >>> place = np.linspace(-3.0, 3.0, 30)[:, None]
-    >>> model = RelevanceVectorClassifier().fit(place, np.abs(place[:, 0]) < 1.0)
-    >>> model.predict([[0.0], [2.5]])
-    array([ True, False])
+    >>> model = RelevanceVectorClassifier().fit(place, place[:, 0] > 0.0)
+    >>> model.predict([[-2.0], [2.0]])
+    array([False,  True])
     """
 
     _machine: MulticlassRVM

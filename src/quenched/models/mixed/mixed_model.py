@@ -67,8 +67,9 @@ class MixedModel:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> from quenched.models import MixedModel
-    >>> table = {"y": [1.0, 1.2, 2.9, 3.1, 5.0, 5.2, 7.1, 6.9], "school": list("aabbccdd")}
+    >>> table = pd.DataFrame({"y": [1.0, 1.2, 2.9, 3.1, 5.0, 5.2, 7.1, 6.9], "school": list("aabbccdd")})
     >>> model = MixedModel("y ~ 1 + (1|school)").fit(table)
     >>> list(model.fixed_.index), model.effects_["1|school"].shape[0]
     (['Intercept'], 4)
