@@ -1,5 +1,6 @@
 """What the reference would not find out by itself: that subclasses of `Frozen` and `Tree` are dataclasses, since they have no
-decorator that says so; and that parameters which share a description have a type each.
+decorator that says so; that parameters which share a description have a type each; and what a private name stands for where it is
+a default.
 """
 
 import re
@@ -28,8 +29,18 @@ class FrozenClasses(griffe.Extension):
                 if any(parent.path in BASES for parent in found.mro()):
                     found.decorators.append(griffe.Decorator(_Dataclass("dataclass"), lineno=None, endlineno=None))
             for function in _functions(pkg):
+                _say_defaults(function)
                 if function.docstring is not None:
                     function.docstring.value = _one_each(function.docstring.value)
+
+
+def _say_defaults(function: griffe.Function) -> None:
+    """`most=40` instead of `most=_MOST`."""
+    for parameter in function.parameters:
+        named = str(parameter.default)
+        constant = function.module.members.get(named) if named.startswith("_") else None
+        if constant is not None and constant.is_attribute and constant.value is not None:  # pyright: ignore
+            parameter.default = constant.value  # pyright: ignore
 
 
 def _one_each(text: str) -> str:

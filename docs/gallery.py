@@ -100,9 +100,15 @@ def index(found: list[Example]) -> str:
 
 
 def _wrapped(text: str) -> str:
-    """Sentences that are longer than a line of the page, in several."""
-    lines = (textwrap.wrap(line, _WIDTH) if len(line) > 1.2 * _WIDTH else [line] for line in text.rstrip().splitlines())
-    return "\n".join(part for line in lines for part in line)
+    """Sentences that are longer than a line of the page, in several; rows of tables stay as they are."""
+    return "\n".join(part for line in text.rstrip().splitlines() for part in _parts(line))
+
+
+def _parts(line: str) -> list[str]:
+    indent = line[: len(line) - len(line.lstrip())]
+    if len(line) <= 1.2 * _WIDTH or "  " in line.strip():
+        return [line]
+    return textwrap.wrap(line, _WIDTH, subsequent_indent=indent)
 
 
 def _state(example: Example) -> str:

@@ -64,7 +64,12 @@ def on_page_markdown(markdown: str, page, **_) -> str:
 
 def readme() -> str:
     """With its links as they are from here."""
-    return (ROOT / "README.md").read_text(encoding="utf-8").replace("(docs/", "(")
+    return (
+        (ROOT / "README.md")
+        .read_text(encoding="utf-8")
+        .replace("(docs/", "(")
+        .replace("(examples/gallery/)", "(gallery/index.md)")
+    )
 
 
 def changelog() -> str:
@@ -103,6 +108,15 @@ def reference() -> str:
             words, _, example = (inspect.getdoc(thing) or "").partition("\nExamples\n--------\n")
             parts.append(f"## `{name}`\n\n{words.strip()}\n\n**Examples:**\n\n```pycon\n{example.strip()}\n```")
     return "\n\n".join(parts)
+
+
+def beyond() -> str:
+    """What has an example in the rooms that people import from."""
+    import importlib
+
+    rooms_of = (importlib.import_module(f"quenched.{name}") for name in ("models", "baselines", "science"))
+    things = [getattr(room, name) for room in rooms_of for name in room.__all__]
+    return "\n\n".join(f"::: {thing.__module__}.{thing.__name__}" for thing in things if ">>>" in (thing.__doc__ or ""))
 
 
 def findings() -> str:
@@ -180,9 +194,12 @@ PARTS = {
     "decisions": decisions,
     "plots": plots,
     "reference": reference,
+    "beyond": beyond,
     "densities": paper_tables.densities,
     "logistic": paper_tables.logistic,
     "multiclass": paper_tables.multiclass,
-    "quick_run": paper_tables.quick_run,
+    "linear": paper_tables.linear,
+    "faces": paper_tables.faces,
+    "groundmotion": paper_tables.groundmotion,
     "improved": paper_tables.improved,
 }

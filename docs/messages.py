@@ -1,6 +1,7 @@
 """Every error that the library raises on purpose, read from its source: the message with `…` for values, and where it comes from."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -52,7 +53,7 @@ def _raised(tree: ast.Module) -> Iterator[tuple[str, str]]:
             if kind in KINDS and node.exc.args:
                 said = node.exc.args[0]
                 for one in meant.get(_name(said), [said]):
-                    yield kind, " ".join(_text(one).split())
+                    yield kind, _once(" ".join(_text(one).split()))
 
 
 def _meant(tree: ast.Module) -> dict[str, list[ast.expr]]:
@@ -87,6 +88,11 @@ def _text(node: ast.expr) -> str:
     if isinstance(node, ast.IfExp):
         return f"{_text(node.body)} (or) {_text(node.orelse)}"
     return "…"
+
+
+def _once(text: str) -> str:
+    """One `…` for values that stand side by side, and no full stop after it: most of them end with one."""
+    return re.sub(r"…\.(?!\w)", "…", re.sub(r"…(?:[\s,.]*…)+", "…", text))
 
 
 def _cell(text: str) -> str:

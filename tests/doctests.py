@@ -1,6 +1,7 @@
 """Examples in docstrings, run one name at a time."""
 
 import doctest
+import importlib
 import inspect
 
 import jax.numpy as jnp
@@ -13,12 +14,19 @@ NEEDS = {
     "from_pymc": "pymc",
     "from_torch": "torch",
     "Streaming": "optax",
+    "models.MixedModel": "formulae",
 }  # what an example imports
+BEYOND = (  # the root, in rooms that people import from
+    *("models.CauchyPPCA", "models.LinearRegression", "models.LogisticRegression", "models.MixedModel", "models.PPCA"),
+    *("models.PoissonRegression", "models.RelevanceVectorClassifier", "science.fourier_amplitude"),
+    *("baselines.expectation_propagation", "baselines.nested_laplace"),
+)
 
 
 def documented(name: str) -> object:
     """What has the docstring of a public name: the function or class, or the class of a thing such as `positive`."""
-    thing = getattr(qd, name)
+    room, _, last = name.rpartition(".")
+    thing = getattr(importlib.import_module(f"quenched.{room}") if room else qd, last)
     return inspect.unwrap(thing) if inspect.isfunction(thing) or inspect.isclass(thing) else type(thing)
 
 

@@ -26,10 +26,11 @@ from coverage import CASES, Coverage, cover
 import problems
 import quenched as qd
 from quenched.diagnostics.verdict import findings
+from quenched.plots import BLUE, GREEN, ORANGE
 
 ROOT = Path(__file__).parents[2]
 DOCS, KEPT = ROOT / "docs", ROOT / "out" / "calibration.json"
-FAMILIES = {"full": "tab:blue", "diagonal": "tab:orange", "warped": "tab:green"}
+FAMILIES = {"full": (BLUE, "o"), "diagonal": (ORANGE, "x"), "warped": (GREEN, "^")}  # told apart in grey, too
 FINE_MEAN, FINE_SD = 0.1, 0.1  # what a user would call right: in sds, and relative
 TRUSTS = ("neither", "means", "both")  # by the first sentence of a verdict
 WRONG_MEAN, WRONG_SD = 0.25, 0.25  # what nobody would call right
@@ -94,10 +95,10 @@ def table(rows: list[dict]) -> list[str]:
 def scatter(rows: list[dict], path: Path) -> None:
     figure, panels = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharex=True)
     for panel, key, label in zip(panels, ("mean", "sd"), ("mean, in sds", "sd, relative"), strict=True):
-        for family, colour in FAMILIES.items():
+        for family, (colour, mark) in FAMILIES.items():
             chosen = [row for row in rows if row["family"] == family]
             x = [min(row["khat"], 2.5) for row in chosen]
-            panel.scatter(x, [max(row[key], 1e-3) for row in chosen], color=colour, label=family, s=22)
+            panel.scatter(x, [max(row[key], 1e-3) for row in chosen], color=colour, marker=mark, label=family, s=24)
         panel.set(yscale="log", xlabel="k-hat (2.5 and above at the edge)", ylabel=f"worst true error of a {label}")
         panel.axvline(0.7, color="grey", lw=0.8, ls="--")
         panel.axhline(0.1, color="grey", lw=0.8, ls=":")
@@ -111,12 +112,12 @@ def intervals(covered: list[Coverage], n_fits: int, path: Path) -> None:
     figure, panels = plt.subplots(1, len(names), figsize=(9, 3.0), layout="constrained", sharey=True)
     for panel, name in zip(panels, names, strict=True):
         chosen = [case for case in covered if case.name == name]
-        for key, colour in (("mean", "tab:blue"), ("sd", "tab:orange"), ("bound", "tab:green")):
+        for key, (colour, mark) in zip(("mean", "sd", "bound"), FAMILIES.values(), strict=True):
             shares = np.array([getattr(case, key) for case in chosen])
             # Of the fits, not of the parameters: those of one fit are not independent.
             error = 2.0 * np.sqrt(shares * (1.0 - shares) / n_fits)
             place = np.arange(len(chosen)) + {"mean": -0.12, "sd": 0.0, "bound": 0.12}[key]
-            panel.errorbar(place, shares, error, fmt="o", ms=4, lw=1.0, color=colour, label=key)
+            panel.errorbar(place, shares, error, fmt=mark, ms=5, lw=1.0, color=colour, label=key)
         panel.axhline(0.95, color="grey", lw=0.8, ls="--")
         panel.set(title=name, xlabel="draws", xticks=range(len(chosen)), xticklabels=[case.n_draws for case in chosen])
     panels[0].set_ylabel("share of 95 % intervals that cover")

@@ -53,8 +53,8 @@ plot_predictive(np.array(replicated), in_bed, days, label="day")
 # %% [markdown]
 # ## What the verdict was, and what was done
 #
-# The verdict heads the summary: the means are trusted, the sds not quite, since the dispersion is skewed. The check draws have been paid for, so
-# their weights say at no further call what the sds of the target are:
+# The verdict heads the summary: means and sds are trusted, far probabilities are not, since the dispersion is skewed. Nothing had to be
+# done; but the check draws have been paid for, and their weights say at no further call of the simulator what the sds of the target are:
 
 # %%
 points, weights = fit.posterior.transform(fit.check_draws), fit.weights.weights

@@ -2,6 +2,7 @@
 
 import csv
 import importlib
+import json
 import sys
 from pathlib import Path
 
@@ -20,6 +21,10 @@ def tables(monkeypatch):
     sys.modules.pop("paper_tables", None)
 
 
+def _rows(table: str) -> list[str]:
+    return [line for line in table.splitlines() if line.startswith("|")][2:]
+
+
 @pytest.mark.parametrize("name", ["quick", "full", "improved"])
 def test_what_is_held_is_a_table_of_results(name):
     with (DOCS / "paper" / f"{name}.csv").open(encoding="utf-8") as file:
@@ -31,7 +36,7 @@ def test_what_is_held_is_a_table_of_results(name):
     [("densities", SKEW_PROPOSED), ("logistic", LOGISTIC_PROPOSED), ("multiclass", MULTICLASS_PROPOSED)],
 )
 def test_every_dataset_has_its_row(tables, part, datasets):
-    rows = getattr(tables, part)().splitlines()[2:]
+    rows = _rows(getattr(tables, part)())
     assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == [tables.NAMES.get(d, d) for d in datasets]
     assert f"<!-- {part} -->" in (DOCS / "paper.md").read_text(encoding="utf-8")
 
@@ -49,9 +54,42 @@ def test_the_numbers_are_those_of_the_run(tables, tmp_path, monkeypatch):
     with (DOCS / "paper" / "full.csv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["dataset"] == "iris"]
     changed = [{**row, "value": "0.125"} if row["method"] == "mRVM2" else row for row in rows]
-    with (tmp_path / "full.csv").open("w", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, Record._fields)
-        writer.writeheader()
-        writer.writerows(changed)
+    _write(tmp_path / "full.csv", changed)
     monkeypatch.setattr(tables, "HELD", tmp_path)
     assert "0.913 / 0.125" in tables.multiclass()
+
+
+def test_rows_of_a_newer_run_replace_those_of_its_experiments(tables, tmp_path, monkeypatch):
+    row = dict.fromkeys(Record._fields, "") | {
+        "dataset": "d",
+        "metric": "accuracy",
+        "paper_value": "1",
+        "paper_spread": "0",
+    }
+    made_with = {"selection": "every partition and fold", "versions": "quenched 9", "date": "2030-01-01"}
+    held, run = tmp_path / "held", tmp_path / "run"
+    for folder in (held, run):
+        folder.mkdir()
+    kinds = (("default", "frozen draws"), ("paper", "frozen draws"), ("default", "Jaakkola–Jordan"))
+    old = [row | {"experiment": "logistic", "mode": a, "method": b, "value": "0.5", "spread": "0.1"} for a, b in kinds]
+    kept = row | {"experiment": "multiclass", "mode": "default", "method": "mRVM2", "value": "0.25"}
+    _write(held / "full.csv", [*old, kept])
+    monkeypatch.setattr(tables, "HELD", held)
+    assert "earlier `--full` run" in tables.logistic()
+    _write(run / "results.csv", [one | {"value": "0.75"} for one in old] + [old[0] | {"metric": "seconds"}])
+    (run / "run.json").write_text(json.dumps(made_with), encoding="utf-8")
+    take_run = importlib.import_module("take_run")
+    assert take_run.take(run, held) == held / "full.csv"
+    assert "From a `--full` run (quenched 9, 2030-01-01)" in tables.logistic()
+    assert _rows(tables.logistic()) == ["| d | 1.000 ± 0.000 | 0.750 ± 0.100 | 0.750 ± 0.100 | 1.000 / 0.750 |"]
+    with (held / "full.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [one["metric"] for one in rows] == ["accuracy"] * 4
+    assert rows[-1] == kept
+
+
+def _write(path: Path, rows: list[dict[str, str]]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, Record._fields)
+        writer.writeheader()
+        writer.writerows(rows)

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 import quenched as qd
-from doctests import example_of
+from doctests import BEYOND, example_of
 from quenched.posterior import Posterior
 
 CONTRACT = {
@@ -85,10 +85,17 @@ def test_every_public_name_is_documented(name):
     assert text.split("\nExamples\n")[0].rstrip().endswith((".", "`", ")", "Fit"))
 
 
-@pytest.mark.parametrize("name", qd.__all__)
+@pytest.mark.parametrize("name", [*qd.__all__, *BEYOND])
 def test_every_public_name_has_an_example(name):
     """`tests/long/test_docstrings.py` runs them."""
     assert example_of(name).examples
+
+
+def test_every_estimator_is_among_them():
+    import quenched.models
+
+    estimators = [name for name in quenched.models.__all__ if inspect.isclass(getattr(quenched.models, name))]
+    assert {f"models.{name}" for name in estimators} <= set(BEYOND)
 
 
 def public_members(cls):

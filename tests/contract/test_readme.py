@@ -1,4 +1,4 @@
-"""README and guide cannot rot: the code of the guide runs, and the first example prints what is shown."""
+"""README, start and guide cannot rot: the code of the guide runs, and the first examples print what is shown."""
 
 import re
 from pathlib import Path
@@ -22,6 +22,18 @@ def test_the_first_example_prints_what_is_shown(capsys):
     shown = re.findall(r"```text\n(.*?)```", README, re.DOTALL)[0]
     exec(compile(BLOCKS[0], "README.md", "exec"), {})
     assert posterior(capsys.readouterr().out) == posterior(shown)
+
+
+def test_the_first_page_prints_what_is_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
+    names: dict = {}
+    for block, shown in re.findall(r"```python\n(.*?)```\s*(?:```text\n(.*?)```)?", page, re.DOTALL):
+        exec(compile(block, "start.md", "exec"), names)
+        printed = capsys.readouterr().out
+        assert printed.startswith(shown.removesuffix("...\n")) if shown.endswith("...\n") else printed == shown
+    assert (tmp_path / "seals.png").exists()
+    assert (tmp_path / "seals.npz").exists()
 
 
 def test_the_first_example_has_ten_lines():

@@ -5,10 +5,10 @@ import importlib.util
 import pytest
 
 import quenched as qd
-from doctests import NEEDS, run
+from doctests import BEYOND, NEEDS, run
 
 
-@pytest.mark.parametrize("name", qd.__all__)
+@pytest.mark.parametrize("name", [*qd.__all__, *BEYOND])
 def test_the_example_is_right(name):
     if name in NEEDS and importlib.util.find_spec(NEEDS[name]) is None:
         pytest.skip(f"{NEEDS[name]} is not installed; tests/external runs this one")

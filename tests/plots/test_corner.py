@@ -30,3 +30,11 @@ def test_misuse_is_named():
         plot_corner({str(i): np.zeros(5) for i in range(17)})
     with pytest.raises(ValueError, match="same length"):
         plot_corner({"a": np.zeros(5), "b": np.zeros(6)})
+
+
+def test_labels_of_two_lines_stay_two_and_long_ones_lose_their_middle():
+    random = np.random.default_rng(0)
+    names = ("stress\nfirst", "a_name_that_would_run_into_its_neighbour[12]")
+    figure = plot_corner({name: random.standard_normal(200) for name in names})
+    labels = {axes.get_xlabel() for axes in figure.get_axes()} - {""}
+    assert labels == {"stress\nfirst", "a_name_th…bour[12]"}

@@ -36,6 +36,11 @@ def test_every_number_of_a_small_problem_has_a_panel():
     assert titles(figure) == [*(f"eta[{i}]" for i in range(8)), "mu", "tau"]
 
 
+def test_titles_that_would_run_into_each_other_lose_their_middle():
+    figure = plot_marginals(make_fit({"effects_of_all_the_schools_of_the_district": np.zeros(2), "b": 1.0}))
+    assert titles(figure) == ["b", "effects_of_all_…trict[0]", "effects_of_all_…trict[1]"]
+
+
 def test_a_single_number_has_one_panel():
     assert titles(plot_marginals(make_fit(2.0))) == ["parameters"]
 

@@ -63,6 +63,10 @@ def test_sections_keep_their_order_and_do_not_change_the_page_before():
     assert str(both).index("uno") < str(both).index("dos")
 
 
+def test_a_number_that_is_missing_leaves_its_column_one_of_numbers():
+    assert '<td class="number">–</td>' in table(["x"], [["12"], ["–"]])
+
+
 def test_columns_of_numbers_are_aligned_to_the_right():
     shown = table(["name", "value", "mixed", "±"], [["a", 1.23456, None, "1 ± 2"], ["b", 2, "x", "-3 ± 0.1"]])
     assert (

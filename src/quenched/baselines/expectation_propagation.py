@@ -66,6 +66,17 @@ def expectation_propagation(
     ------
     ValueError
         For a target whose terms are not known.
+
+    Examples
+    --------
+    >>> sign = np.array([1.0, 1.0, -1.0])
+    >>> target = qd.sum_of(
+    ...     qd.each(lambda seen, s: -jnp.logaddexp(0.0, -s * seen["level"]), sign, sees={"level": qd.whole}),
+    ...     qd.each(lambda seen: -0.5 * seen["level"] ** 2, sees={"level": qd.whole}),
+    ... )
+    >>> fit = qd.baselines.expectation_propagation(target, {"level": 0.0})
+    >>> bool(0.0 < fit.mean["level"] < 1.0)
+    True
     """
     began = time.perf_counter()
     model = read_model(target, start, transforms=transforms, data=data)

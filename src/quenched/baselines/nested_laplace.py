@@ -72,6 +72,16 @@ def nested_laplace(
     Fit
         `settings["log_evidence"]` is the estimate of nested Laplace; `evidence` weighs the posterior by the log density itself.
         `settings["corrected"]` has lists mean, sd, skewness, 5%, 50% and 95% on the real line, in the order of its list name.
+
+    Examples
+    --------
+    >>> def log_density(p):
+    ...     prior = -0.5 * p["log_sd"] ** 2 - 0.5 * jnp.sum(p["effect"] ** 2) * jnp.exp(-2 * p["log_sd"]) - 4 * p["log_sd"]
+    ...     return prior - 0.5 * jnp.sum((np.array([1.0, 2.0, 0.5, 1.5]) - p["effect"]) ** 2)
+    >>> start = {"log_sd": 0.0, "effect": np.zeros(4)}
+    >>> fit = qd.baselines.nested_laplace(log_density, start, outer=["log_sd"])
+    >>> fit.mean["effect"].shape
+    (4,)
     """
     if design is not None and not (isinstance(design, str) and design in (*_DESIGNS, "draws")):
         raise ValueError(

@@ -74,6 +74,17 @@ class CauchyPPCA(Components):
     The bound can have several optima: W and ξ are found from the better of two starts, an ordinary and a robust one. A
     new row begins with the spread of the prior, which passes over most second modes but, with few columns and many wild
     entries, not over all.
+
+    Examples
+    --------
+    >>> from quenched.models import CauchyPPCA
+    >>> rows = np.outer(np.linspace(-1.0, 1.0, 20), [1.0, 2.0, 3.0, 4.0]) + 0.01 * np.sin(np.arange(80.0)).reshape(20, 4)
+    >>> wild = rows.copy()
+    >>> wild[3, 1] += 30.0
+    >>> model = CauchyPPCA(n_components=1).fit(wild)
+    >>> rebuilt = model.inverse_transform(model.transform(wild))
+    >>> bool(abs(rebuilt[3, 1] - rows[3, 1]) < 0.5)  # the wild entry is left out
+    True
     """
 
     components_: np.ndarray

@@ -50,6 +50,15 @@ class LinearRegression(RegressorMixin, LinearEstimator):
         The posterior as a `quenched.Fit`, made when it is first asked for.
     n_features_in_, feature_names_in_
         Of the training data.
+
+    Examples
+    --------
+    >>> from quenched.models import LinearRegression
+    >>> years = np.arange(10.0)[:, None]
+    >>> model = LinearRegression().fit(years, 2.0 * years[:, 0] + np.tile([0.1, -0.1], 5))
+    >>> mean, sd = model.predict([[20.0]], return_std=True)  # sd of the noise and of what is not known
+    >>> mean.round(), bool(sd[0] < 0.3)
+    (array([40.]), True)
     """
 
     def __init__(

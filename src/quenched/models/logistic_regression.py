@@ -73,6 +73,17 @@ class LogisticRegression(ClassifierMixin, LinearEstimator):
     Notes
     -----
     A dense matrix of (features × (classes − 1))² numbers is factorised in each round.
+
+    Examples
+    --------
+    >>> from quenched.models import LogisticRegression
+    >>> dose = np.repeat([0.0, 1.0, 2.0, 3.0], 10)[:, None]
+    >>> cured = np.tile(np.arange(10), 4) < 3 * dose[:, 0]
+    >>> model = LogisticRegression().fit(dose, cured)
+    >>> model.predict([[0.0], [3.0]])
+    array([False,  True])
+    >>> bool(model.predict_proba([[1.5]])[0, 1] > 0.3)  # integrated over the posterior of the weights
+    True
     """
 
     def __init__(

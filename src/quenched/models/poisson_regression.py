@@ -55,6 +55,14 @@ class PoissonRegression(RegressorMixin, LinearEstimator):
         Rounds.
     n_features_in_, feature_names_in_
         Of the training data.
+
+    Examples
+    --------
+    >>> from quenched.models import PoissonRegression
+    >>> week = np.arange(8.0)[:, None]
+    >>> model = PoissonRegression().fit(week, [1, 2, 2, 4, 5, 8, 11, 16])
+    >>> bool(model.predict([[8.0]])[0] > 16)
+    True
     """
 
     def __init__(

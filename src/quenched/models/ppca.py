@@ -36,6 +36,14 @@ class PPCA(Components):
         Of the training rows, in nats.
     n_features_in_, feature_names_in_
         Of the training data.
+
+    Examples
+    --------
+    >>> from quenched.models import PPCA
+    >>> rows = np.outer(np.arange(6.0), [1.0, 2.0, 3.0]) + 0.01 * np.eye(6)[:, :3]
+    >>> model = PPCA(n_components=1).fit(rows)
+    >>> model.transform(rows).shape, bool(model.noise_variance_ < 1e-3)
+    ((6, 1), True)
     """
 
     components_: np.ndarray

@@ -50,6 +50,14 @@ class RelevanceVectorClassifier(ClassifierMixin, BaseEstimator):
         Rounds.
     n_features_in_, feature_names_in_
         Of the training data.
+
+    Examples
+    --------
+    >>> from quenched.models import RelevanceVectorClassifier
+    >>> place = np.linspace(-3.0, 3.0, 30)[:, None]
+    >>> model = RelevanceVectorClassifier().fit(place, place[:, 0] > 0.0)
+    >>> model.predict([[-2.0], [2.0]])
+    array([False,  True])
     """
 
     _machine: MulticlassRVM

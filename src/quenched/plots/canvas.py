@@ -91,6 +91,11 @@ def given_text(name: str, value: Any) -> str:
     return harmless(value)
 
 
+def short(name: str, most: int) -> str:
+    """A long name without its middle, so that it does not run into its neighbour; what tells it apart is often at its end."""
+    return name if len(name) <= most else f"{name[: most - 9]}…{name[-8:]}"
+
+
 def dress(axes: "Axes", *, title: str = "", xlabel: str = "", ylabel: str = "") -> None:
     """Two spines, small grey ticks, a title at the left."""
     axes.spines[["top", "right"]].set_visible(False)

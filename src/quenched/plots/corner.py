@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quenched.numbers import finite_number, real_array
-from quenched.plots.canvas import GREY, ORANGE, PLAIN, SMALL, new_figure, read_figure_path, write_figure
+from quenched.plots.canvas import GREY, ORANGE, PLAIN, SMALL, new_figure, read_figure_path, short, write_figure
 from quenched.plots.pair import draw_contours, plot_pair, plotted_range
 from quenched.plots.panels import draw_density
 from quenched.plots.spread import columns as columns_of
 from quenched.plots.spread import read_names, spread
 from quenched.results import Fit
-from quenched.text import harmless, shown
+from quenched.text import harmless_lines, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _MOST = 16
+_LETTERS = 18  # of a label that fit beside a panel
 
 
 def plot_corner(
@@ -85,7 +86,7 @@ def _columns(samples: Fit | Mapping[str, Any], names: list[str] | None) -> dict[
     if not isinstance(samples, Mapping) and not hasattr(samples, "columns"):
         raise ValueError(f"samples={shown(samples)}: give a fit, or a mapping of names to arrays.")
     chosen = [name for name in samples if names is None or name in names]
-    return {harmless(str(name)): real_array(f"samples: {name!r}", samples[name]) for name in chosen}
+    return {harmless_lines(str(name)): real_array(f"samples: {name!r}", samples[name]) for name in chosen}
 
 
 def _read_truths(truths: Any) -> dict[str, float]:
@@ -93,7 +94,9 @@ def _read_truths(truths: Any) -> dict[str, float]:
         raise ValueError(f"truths={shown(truths)}: give a mapping of names to numbers.")
     given = (truths or {}).items()
     return {
-        harmless(str(name)): finite_number(f"truths: {name!r}", value) for name, value in given if value is not None
+        harmless_lines(str(name)): finite_number(f"truths: {name!r}", value)
+        for name, value in given
+        if value is not None
     }
 
 
@@ -121,5 +124,9 @@ def _label(axes: "Axes", below: str, beside: str) -> None:
     axes.tick_params(labelsize=SMALL - 2, labelbottom=bool(below), labelleft=bool(beside))
     if axes.get_yticks().size:
         axes.yaxis.set_major_locator(MaxNLocator(2))
-    axes.set_xlabel(below, fontsize=SMALL - 1, color=GREY, **PLAIN)
-    axes.set_ylabel(beside, fontsize=SMALL - 1, color=GREY, **PLAIN)
+    axes.set_xlabel(_lines(below), fontsize=SMALL - 1, color=GREY, **PLAIN)
+    axes.set_ylabel(_lines(beside), fontsize=SMALL - 1, color=GREY, **PLAIN)
+
+
+def _lines(label: str) -> str:
+    return "\n".join(short(line, _LETTERS) for line in label.split("\n"))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from quenched.numbers import whole_number
-from quenched.plots.canvas import GREY, PLAIN, SMALL, dress, insist_fit, read_axes
+from quenched.plots.canvas import GREY, PLAIN, SMALL, dress, insist_fit, read_axes, short
 from quenched.results import Fit
 from quenched.transforms import real_names
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _MOST = 40  # rows that can be read
 _DENSE = 3000  # coordinates whose whole covariance may be formed
 _LABELLED = 40
+_LETTERS = 24  # of a label
 _WRITTEN = 10  # rows whose numbers are written into their squares
 
 
@@ -40,14 +41,16 @@ def plot_correlation(fit: Fit, axes: "Axes | None" = None, *, most: int = _MOST)
     axes = read_axes(axes, side + 0.9, side)
     left_out = fit.posterior.dim - len(places)
     title = f"Correlations ({len(places)} of {fit.posterior.dim})" if left_out else "Correlations"
-    dress(axes, title=title)
     np.fill_diagonal(correlation, np.nan)
+    dress(
+        axes, title=f"{title}: the family has none" if len(places) > 1 and not np.nanmax(np.abs(correlation)) else title
+    )
     most_of_all = max(0.1, float(np.nanmax(np.abs(correlation)))) if len(places) > 1 else 1.0
     image = axes.imshow(correlation, cmap="cividis", vmin=-most_of_all, vmax=most_of_all, interpolation="nearest")
     bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)
     bar.ax.tick_params(labelsize=SMALL - 1, colors=GREY)
     bar.outline.set_visible(False)  # pyright: ignore
-    shown = [names[place] for place in places] if len(places) <= _LABELLED else []
+    shown = [short(names[place], _LETTERS) for place in places] if len(places) <= _LABELLED else []
     ticks = np.arange(len(shown))
     size = SMALL - 1 if len(places) <= 20 else SMALL - 2.5
     axes.set_xticks(ticks, shown, rotation=90, fontsize=size, **PLAIN)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import jax
 import numpy as np
 
-from quenched.plots.canvas import GREY, INK, PLAIN, SMALL, new_figure
+from quenched.plots.canvas import GREY, INK, PLAIN, SMALL, new_figure, short
 from quenched.plots.panels import draw_density, draw_intervals, draw_outline, draw_ticks
 from quenched.plots.spread import spread
 from quenched.results import Fit
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _PANELS = 12
 _COLUMNS = 4
+_LETTERS = 24  # of a title that fit above a panel
 
 
 class _Panel(NamedTuple):
@@ -52,7 +53,7 @@ def plot_marginals(
         draw(axes, panel.values)
         if panel.others is not None:
             (draw_outline if panel.values.ndim == 1 else draw_ticks)(axes, panel.others)
-        axes.set_title(panel.title, loc="left", fontsize=SMALL + 1, color=INK, **PLAIN)
+        axes.set_title(short(panel.title, _LETTERS), loc="left", fontsize=SMALL + 1, color=INK, **PLAIN)
     for axes in grid[len(shown) :]:
         axes.set_axis_off()
     note = "mean, 50 % interval (strong) and 95 % interval (faint)"

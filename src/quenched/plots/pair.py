@@ -57,7 +57,7 @@ def plot_pair(fit: Fit, x: str, y: str, axes: "Axes | None" = None) -> "Axes":
             axes.fill(across, up, facecolor=BLUE, edgecolor="none", alpha=alpha)
             axes.plot(across, up, color=BLUE, lw=0.9)
     if dots is not None:
-        axes.plot(*dots, ".", color=ORANGE, markersize=2.2, alpha=0.55, markeredgewidth=0, zorder=3)
+        axes.plot(*dots, ".", color=ORANGE, markersize=3.0, alpha=0.7, markeredgewidth=0, zorder=3)
     axes.set_xlabel(x, fontsize=SMALL, color=GREY, **PLAIN)
     axes.set_ylabel(y, fontsize=SMALL, color=GREY, **PLAIN)
     return axes

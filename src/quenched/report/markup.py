@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Level = Literal["good", "caution", "bad"]
 _STILL = 200  # rows that are there without the script; all are there with it
 _SEARCHED = 12  # rows from which on a table can be searched
+_TALL = 40  # rows beyond which a table scrolls by itself
 MARKS = {"good": "✓", "caution": "!", "bad": "✕"}
 
 
@@ -74,7 +75,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = 
     )
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     return Markup(
-        f'<div class="table">{_tools(len(cells))}<div class="scroll"><table>{title}<thead><tr>{head}</tr></thead>\n'
+        f'<div class="table">{_tools(len(cells))}<div class="{"scroll tall" if len(cells) > _TALL else "scroll"}"><table>{title}<thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{body}</tbody></table></div>{_rest(texts)}</div>"
     )
 
@@ -103,8 +104,8 @@ def _rest(texts: Sequence[Sequence[str]]) -> str:
 
 
 def _is_numeric(cells: Iterable[Any]) -> bool:
-    """Whether a column holds numbers, also written out as text (`-32.12`, `3 ± 0.1`)."""
-    given = [cell for cell in cells if cell is not None]
+    """Whether a column holds numbers, also written out as text (`-32.12`, `3 ± 0.1`); a dash is a number that is missing."""
+    given = [cell for cell in cells if cell not in (None, "–")]
     return bool(given) and all(_number(cell) for cell in given)
 
 

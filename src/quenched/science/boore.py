@@ -107,6 +107,14 @@ def fourier_amplitude(
         κ0 in s.
     medium
         Density, shear velocity and free-surface factor.
+
+    Examples
+    --------
+    >>> from quenched.science import fourier_amplitude
+    >>> path = {"spreading": 1.0, "quality": 200.0, "kappa0": 0.04}
+    >>> near, far = fourier_amplitude(6.0, np.array([10.0, 100.0]), 1.0, stress_drop=100.0, **path)
+    >>> bool(near > 10 * far)
+    True
     """
     at = _read("magnitude", magnitude), _read("distance", distance, 0.0), _read("frequency", frequency, 0.0)
     source = _read("stress_drop", stress_drop, 0.0)

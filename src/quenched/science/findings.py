@@ -64,5 +64,5 @@ def render_table(table: list[dict[str, Any]], fit: Fit, n_points: int) -> str:
         shown.add_row(Text(name), Text(row["event"]), *numbers, Text(row["remark"]))
     console = Console(file=io.StringIO(), width=140)
     console.print(shown)
-    console.print(Text(f"\n{n_points} points of spectra. {fit.verdict}"))
+    console.print(Text(f"\n{n_points} points of spectra. {fit.verdict}"), width=100)  # as a fit is printed
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # pyright: ignore

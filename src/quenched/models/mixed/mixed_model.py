@@ -64,6 +64,15 @@ class MixedModel:
     logarithms of the steps to the others N(0, 1.5²). Up to 2,000 effects of one grouping, or of nested ones, have a Gaussian for every
     value of the hyperparameters; of crossed groupings, as many as 500,000 pairs of them. With more, "integrated" is one Gaussian
     over effects and hyperparameters together, and a warning says so.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from quenched.models import MixedModel
+    >>> table = pd.DataFrame({"y": [1.0, 1.2, 2.9, 3.1, 5.0, 5.2, 7.1, 6.9], "school": list("aabbccdd")})
+    >>> model = MixedModel("y ~ 1 + (1|school)").fit(table)
+    >>> list(model.fixed_.index), model.effects_["1|school"].shape[0]
+    (['Intercept'], 4)
     """
 
     def __init__(self, formula: str, likelihood: str = "gaussian", hyper: str = "integrated", *, seed: int = 0):
