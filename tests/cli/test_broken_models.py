@@ -121,6 +121,21 @@ def test_misuse(arguments, message, call, write):
     assert message in complaints
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes on this system")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["pipe.py"], "pipe.py is a device or a pipe; name a file"),
+        (["model.py", "--data", "/dev/zero"], "--data /dev/zero: is a device; give a file or a pipe"),
+    ],
+)
+def test_what_may_never_end_is_not_read(arguments, message, call, write):
+    os.mkfifo(write("model.py", GOOD).with_name("pipe.py"))
+    code, _, complaints = call("fit", *arguments)
+    assert code == 2
+    assert message in complaints
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"), [(["missing.py"], "there is no such file"), (["--frobnicate"], "usage: quenched")]
 )
