@@ -8,7 +8,10 @@ import jax
 import numpy as np
 
 NOT_ENOUGH = "memory: there is not enough of it"
-_WORDS = ("RESOURCE_EXHAUSTED", "Out of memory", "failed to map segment", "Cannot allocate memory")
+_WORDS = (
+    *("RESOURCE_EXHAUSTED", "Out of memory", "failed to map segment", "Cannot allocate memory"),
+    "can't start new thread",  # its stack finds no space
+)
 
 
 def out_of_memory(error: Exception) -> MemoryError | None:
