@@ -83,7 +83,9 @@ def plain_array(name: str, value: Any) -> np.ndarray:
 
 
 def native(leaf: Any) -> Any:
-    """A NumPy array as JAX takes it: of this machine's own byte order, and no longer than double precision."""
+    """A NumPy array as JAX takes it: of this machine's own byte order, no longer than double precision, and without a mask."""
+    if isinstance(leaf, np.ma.MaskedArray):
+        leaf = np.asarray(leaf)  # nothing is masked, or it would have been refused
     if not isinstance(leaf, (np.ndarray, np.generic)) or leaf.dtype.kind not in "fiu":
         return leaf
     if leaf.dtype.kind == "f" and leaf.dtype.itemsize > 8:

@@ -5,6 +5,9 @@ import subprocess
 
 import pytest
 
+import quenched as qd
+from quenched.fitting import progress
+
 HEAD = "import jax.numpy as jnp\nstart = jnp.zeros(2)\n"
 GOOD = HEAD + "def log_density(p):\n    return -jnp.sum(p**2)\n"
 
@@ -116,6 +119,48 @@ def test_what_nobody_reads_or_can_show_is_lost_and_nothing_else(letters, command
 def test_misuse(arguments, message, call, write):
     write("model.py", GOOD)
     write("notes.txt", "not a model")
+    code, _, complaints = call("fit", *arguments)
+    assert code == 2
+    assert message in complaints
+
+
+@pytest.mark.parametrize("error", [MemoryError, RuntimeError])
+def test_too_little_memory_is_told_without_a_traceback(error, call, write, monkeypatch):
+    """Each library has its own word for it."""
+
+    def too_little():
+        raise error("can't start new thread")
+
+    monkeypatch.setattr(progress, "take_what_linear_algebra_needs", too_little)
+    write("model.py", GOOD)
+    code, _, complaints = call("fit", "model.py")
+    assert code == 2
+    assert complaints.startswith("quenched: memory: there is not enough of it (can't start new thread).")
+
+
+def test_a_diagnosis_that_fails_loses_no_fit(call, write, monkeypatch, tmp_path):
+    def fails(*arguments, **options):
+        raise MemoryError("of the diagnosis")
+
+    monkeypatch.setattr(qd.Fit, "diagnose", fails)
+    write("model.py", GOOD)
+    code, _, complaints = call("fit", "model.py", "--quiet")
+    assert code == 0
+    assert "the fit could not be diagnosed: MemoryError: of the diagnosis" in complaints
+    assert qd.load(tmp_path / "out" / "model.npz").converged
+    assert (tmp_path / "out" / "model.html").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes on this system")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["pipe.py"], "pipe.py is a device or a pipe; name a file"),
+        (["model.py", "--data", "/dev/zero"], "--data /dev/zero: is a device; give a file or a pipe"),
+    ],
+)
+def test_what_may_never_end_is_not_read(arguments, message, call, write):
+    os.mkfifo(write("model.py", GOOD).with_name("pipe.py"))
     code, _, complaints = call("fit", *arguments)
     assert code == 2
     assert message in complaints

@@ -1,5 +1,6 @@
 """Limits are kept, whatever a fit is doing: by a clock that the function itself moves, so that nothing here is timed."""
 
+import contextlib
 import gc
 import os
 import sys
@@ -13,7 +14,7 @@ import pytest
 import quenched as qd
 from quenched import threads
 from quenched.compiling import program
-from quenched.execute import deadline, forks
+from quenched.execute import address_space, deadline, forks
 from quenched.execute import living as living_
 from quenched.execute.living import Living
 from quenched.fitting import progress
@@ -129,6 +130,21 @@ def test_a_closure_is_freed_with_its_data():
     problem._programs.cache_clear()
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize(("left", "refused"), [(10 * 2**20, True), (2**40, False)])
+def test_a_limit_on_address_space_is_looked_at_before_linear_algebra_can_wait_for_it(monkeypatch, left, refused):
+    monkeypatch.setattr(address_space, "_taken", False)
+    monkeypatch.setattr(address_space, "_space_left", lambda: left)
+    taken = []
+    monkeypatch.setattr(address_space, "_take", taken.append)
+    words = pytest.raises(
+        MemoryError, match=r"memory: there is not enough of it: the limit.* leaves 10 MB.*fewer cores"
+    )
+    for _ in range(2):
+        with words if refused else contextlib.nullcontext():
+            qd.fit(lambda w: -0.5 * w**2, 0.0, draws=8, check=64, progress=False)
+    assert len(taken) == (0 if refused else 1)
 
 
 # Processes and threads.

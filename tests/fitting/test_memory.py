@@ -57,9 +57,10 @@ def test_less_memory_means_smaller_chunks(data, compiled):
     assert 1 <= largest[0] < largest[1]
 
 
-def test_a_limit_that_nothing_fits_is_refused_with_the_numbers(data):
-    with pytest.raises(ValueError, match=r"memory: one draw needs up to .* bytes .*allow more"):
-        qd.fit(log_density, np.zeros(DIM), data=data, memory=50_000, progress=False)
+@pytest.mark.parametrize(("memory", "left"), [(50_000, r"\d.*"), (1, "0")])
+def test_a_limit_that_nothing_fits_is_refused_with_the_numbers(data, memory, left):
+    with pytest.raises(ValueError, match=rf"memory: one draw needs up to .* bytes .* and {left} are left; allow more"):
+        qd.fit(log_density, np.zeros(DIM), data=data, memory=memory, progress=False)
 
 
 def test_growth_respects_the_limit(data):

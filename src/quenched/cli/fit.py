@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
         if not fit.history:
             say(f"quenched: {fit.verdict}\nNothing was reached, so nothing was saved.", complaint=True)
             return 1
-        interrupted = fit.status == "interrupted" or not _diagnosed(fit, options)
+        interrupted = fit.status == "interrupted" or not _diagnosed(fit, file.path, options)
         if first:
             _print(fit, options.quiet)
             _keep(fit, file.label, result_path)
@@ -136,7 +136,7 @@ def _fit(model: "Model", path: Path, options: argparse.Namespace, checkpoint: Pa
         )
     except Exception as error:
         where = blame(error, path)
-        if where is None and not isinstance(error, (ValueError, OSError)):
+        if where is None and not isinstance(error, (ValueError, OSError, MemoryError, ImportError)):
             raise  # a fault of ours: the traceback is what helps
         raise Misuse(where or str(error)) from error
 
@@ -149,13 +149,16 @@ def _family(options: argparse.Namespace) -> Any:
     return options.family or (None if options.resume or options.method == "alternating" else "auto")
 
 
-def _diagnosed(fit: "Fit", options: argparse.Namespace) -> bool:
-    """Diagnose what can be; False if someone did not want to wait for it."""
+def _diagnosed(fit: "Fit", path: Path, options: argparse.Namespace) -> bool:
+    """Diagnose what can be; False if someone did not want to wait for it. What goes wrong is told: the fit is there."""
     if fit.converged and not options.no_diagnosis:
         try:
             fit.diagnose(progress=not options.quiet)
         except KeyboardInterrupt:
             return False
+        except Exception as error:
+            why = blame(error, path) or f"{type(error).__name__}: {error}"
+            say(f"quenched: the fit could not be diagnosed: {why}", complaint=True)
     return True
 
 

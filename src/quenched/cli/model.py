@@ -107,6 +107,8 @@ def _read_json(path: Path | None) -> Any:
     """A mapping of names to numbers, and to arrays for lists."""
     if path is None:
         return None
+    if path.is_char_device() or path.is_block_device():  # which may never end; a pipe does
+        raise Misuse(f"--data {path}: is a device; give a file or a pipe.")
     try:
         found = json.loads(path.read_text())
     except (OSError, ValueError, RecursionError) as error:
@@ -130,6 +132,8 @@ def _split(reference: str) -> tuple[Path, str | None]:
         raise Misuse(f"{path} is a folder; name a Python file in it.")
     if not os.path.exists(path):
         raise Misuse(f"{path}: there is no such file.")
+    if not os.path.isfile(path):
+        raise Misuse(f"{path} is a device or a pipe; name a file.")
     if path.suffix not in (".py", ".stan"):
         raise Misuse(
             f"{path} is neither a Python file nor a Stan program; a model is a .py file that defines log_density and start, "

@@ -1,5 +1,6 @@
 """How a target's function is evaluated at the draws."""
 
+from quenched.execute.address_space import take_what_linear_algebra_needs
 from quenched.execute.blocks import InBlocks
 from quenched.execute.deadline import GRACE, Expired, until
 from quenched.execute.effort import Effort, Program, effort
@@ -59,6 +60,7 @@ __all__ = [
     "out_of_memory",
     "pickled",
     "read_mesh",
+    "take_what_linear_algebra_needs",
     "trace",
     "until",
     "writes",

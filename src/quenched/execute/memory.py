@@ -7,8 +7,11 @@ from contextlib import suppress
 import jax
 import numpy as np
 
-_BEGINS = "memory: there is not enough of it"
-_WORDS = ("RESOURCE_EXHAUSTED", "Out of memory", "failed to map segment", "Cannot allocate memory")
+NOT_ENOUGH = "memory: there is not enough of it"
+_WORDS = (
+    *("RESOURCE_EXHAUSTED", "Out of memory", "failed to map segment", "Cannot allocate memory"),
+    "can't start new thread",  # its stack finds no space
+)
 
 
 def out_of_memory(error: Exception) -> MemoryError | None:
@@ -18,10 +21,10 @@ def out_of_memory(error: Exception) -> MemoryError | None:
         isinstance(error, (RuntimeError, OSError, ImportError)) and any(each in words for each in _WORDS)
     ):
         return None
-    if words.startswith(_BEGINS):
+    if words.startswith(NOT_ENOUGH):
         return None  # a fit within another has said it already
     return MemoryError(
-        f"{_BEGINS} ({words[:200] or 'no more is said'}). Give memory= a number of bytes, so that draws are "
+        f"{NOT_ENOUGH} ({words[:200] or 'no more is said'}). Give memory= a number of bytes, so that draws are "
         'evaluated in chunks; fewer draws; family="diagonal" or LowRank(k), which hold fewer numbers; or fewer data at a time.'
     )
 

@@ -151,7 +151,7 @@ def points_that_fit(one: int, memory: float) -> int:
     """
     if memory < one:
         raise ValueError(
-            f"memory: one draw needs up to {one:.3g} bytes besides the optimiser's arrays, and {memory:.3g} are left; "
+            f"memory: one draw needs up to {one:.3g} bytes besides the optimiser's arrays, and {max(0.0, memory):.3g} are left; "
             "allow more, or evaluate fewer data at a time."
         )
     return int(memory // one)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Self
 
-from quenched.execute import GRACE, insist_not_forked, interrupts_held, until
+from quenched.execute import GRACE, insist_not_forked, interrupts_held, take_what_linear_algebra_needs, until
 from quenched.fitting.display import display_for
 from quenched.numbers import yes_or_no
 from quenched.results import Status
@@ -27,6 +27,7 @@ class Watcher(AbstractContextManager):
 
     def __enter__(self) -> Self:
         insist_not_forked()
+        take_what_linear_algebra_needs()
         self.held.__enter__()
         self.limit.__enter__()
         self.display.start()
