@@ -86,7 +86,7 @@ EXPECTED = {
     "means further out": ("logistic, elsewhere further out", "logistic, other further out", "off by 0.3 sds"),
     "tails differ": ("Student of four", "logistic", "so heavy that weights cannot tell"),
     "not finite further out": ("NaN far", "logistic", "further out"),
-    "sds differ": ("two pairs, by halves", "logistic", "times the posterior's"),
+    "sds differ": ("two pairs, by halves", "logistic", "times as large"),
     "further out": ("logistic, other further out", "logistic", "an sd by 30% or more"),
     "draws matter": ("logistic, adrift", "logistic", "other draws would move"),
     "family nearly fits": ("a pair, by halves", "logistic", "near the posterior but not the same"),

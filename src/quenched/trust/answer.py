@@ -101,8 +101,8 @@ def _some(found: list[Departure]) -> str:
     worst, *others = found
     more = f"; {len(others)} more differ{'s' if len(others) == 1 else ''}" if others else ""
     if worst.of_sd and not (worst.of_mean and abs(worst.shift) > abs(worst.ratio - 1.0)):
-        return f"by importance weights the sd of {worst.name} is {worst.ratio:.2f} times the posterior's{more}"
-    return f"by importance weights the mean of {worst.name} is {worst.shift:+.2f} sds away{more}"
+        return f"importance weights make the sd of {worst.name} {worst.ratio:.2f} times as large{more}"
+    return f"importance weights move the mean of {worst.name} by {worst.shift:+.2f} sds{more}"
 
 
 def _of_weights(facts: Facts) -> str:
