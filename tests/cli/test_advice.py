@@ -15,6 +15,10 @@ from quenched.cli.advice import as_commands
             "Resume with --resume, or try --starts 4.",
         ),
         ("Resume with qd.fit(log_density, fit).", "Resume with --resume."),
+        (
+            "Try qd.nested(log_density, start, outer=['tau'], data=data).",
+            "Try qd.nested(log_density, start, outer=['tau'], data=data) in Python.",
+        ),
         ("Use it as it is.", "Use it as it is."),
     ],
 )

@@ -199,3 +199,11 @@ def test_an_sd_that_is_trusted_and_yet_depends_on_the_draws_is_said_to():
 
 def test_the_skewed_parameter_is_named():
     assert "skewed in parameters[" in found("log gamma")[1]
+
+
+def test_a_leaf_of_which_few_entries_drive_the_others_is_not_nested_whole():
+    apart = lambda p: norm.logpdf(p["scale"], 0.0, 3.0) + jnp.sum(norm.logpdf(p["x"], 0.0, jnp.exp(0.5 * p["scale"])))
+    diagnosis = qd.fit(apart, {"scale": 0.0, "x": np.zeros(5)}, seed=2, progress=False).diagnose(progress=False)
+    advice = lambda *driving: dataclasses.replace(diagnosis, driving=list(driving)).verdict
+    assert "qd.nested(log_density, start, outer=['scale'])" in advice("x[3]", "scale")
+    assert "Give x[3] a name apart from the others" in advice("x[3]")

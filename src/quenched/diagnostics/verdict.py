@@ -1,5 +1,6 @@
 """The verdict of a diagnosis: a few findings, each a rule and a sentence, and the next thing to do."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -99,10 +100,11 @@ def _nested_command(d: "Diagnosis") -> str:
         return f"Or draw {_some(d.driving)} by MCMC."
     of_coordinate = [leaf.name for leaf, size in zip(space.leaves, space.sizes, strict=True) for _ in range(size)]
     leaf_of = dict(zip(real_names(space), of_coordinate, strict=True))
-    outer = list(dict.fromkeys(leaf_of[name] for name in d.driving))
+    own, driven = Counter(of_coordinate), Counter(leaf_of[name] for name in d.driving)
+    outer = [name for name in own if 2 * driven[name] >= own[name]]  # a leaf goes whole: one entry of many is no reason
     given = ", data=data" if _takes_data(d.fit) else ""
     given += ", transforms=transforms" if space.constrained else ""
-    if len(outer) == len(space.leaves):
+    if not 0 < len(outer) < len(space.leaves):
         return (
             f"Give {_some(d.driving)} a name apart from the others, start = {{'outer': ..., 'inner': ...}}, and try "
             f"qd.nested(log_density, start, outer=['outer']{given})."
