@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from quenched.trust.departures import BULK, SD_DRIFT, VARIATION, Departure, Drift, Moved
+from quenched.trust.further import Further
 from quenched.trust.weights import BAD, GOOD, Weights
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ _IN_TAILS = (
     0.04  # times √dim: the same where weights cannot be trusted; Student's t of 7 has as much, and an sd 7 % off
 )
 _ROUNDED = 0.1  # nats lost to rounding, from which check draws tell nothing
-_RESTLESS = 0.15  # the same of weights that can be, from draws further out: right posteriors were moved by 0.13, wrong ones by 0.2
+_RESTLESS = (
+    0.15  # the same of good weights, from draws further out: right posteriors were moved by 0.13, wrong ones by 0.2
+)
 _CALM = 0.1  # of an sd: what weights may move a mean or an sd where they cannot be trusted, and yet leave it alone
 _STILL = 0.05  # the same of a mean by draws further out: they saw 0.07 of 0.36 sds, by which a mixture's was off
 
@@ -138,26 +141,24 @@ def _agrees_further_out(facts: Facts) -> bool:
     return further is not None and further.known and max(further.moved) < _CALM
 
 
+def _calm_enough(further: Further) -> float:
+    """What weights may move there, noise of many parameters included: those that are uneven see a part of what is off."""
+    return _RESTLESS if further.khat <= GOOD else _CALM
+
+
 def _hardly_moves_further_out(facts: Facts) -> bool:
-    """By weights from there that are good: what they move, noise of many parameters included, is within what may be."""
     further = facts.fit.further
-    return further is not None and further.khat <= GOOD and max(further.moved) < _RESTLESS
-
-
-def _unknown_further_out(facts: Facts) -> bool:
-    """Even weights from those draws cannot be trusted, and they do not leave it alone."""
-    further = facts.fit.further
-    return further is not None and not further.known and not max(further.moved) < _CALM
+    return further is not None and further.known and max(further.moved) < _calm_enough(further)
 
 
 def _differs_further_out(facts: Facts) -> bool:
-    """Weights from those draws cannot be trusted, or move it so far that noise is a poor excuse."""
+    """Weights from those draws move it so far that noise is a poor excuse."""
     further = facts.fit.further
-    return _unknown_further_out(facts) or (further is not None and max(further.moved) > _RESTLESS)
+    return further is not None and not max(further.moved) < _calm_enough(further)
 
 
 def _means_further_out(facts: Facts) -> bool:
-    """To trust means takes more than that nothing speaks clearly against them: weights that are uneven see a part of it."""
+    """To trust means takes more than that nothing speaks clearly against them."""
     further = facts.fit.further
     if further is None or further.khat <= GOOD:
         return False
@@ -261,9 +262,7 @@ RULES = (
         "family nearly fits",
         Trust.MEANS,
         lambda facts: (
-            _nearly_fits(facts)
-            and not (_keeps_most(facts) or _is_calm(facts))
-            and not (_agrees_further_out(facts) or _hardly_moves_further_out(facts))
+            _nearly_fits(facts) and not (_keeps_most(facts) or _is_calm(facts)) and not _hardly_moves_further_out(facts)
         ),
         lambda facts: f"the target is near the posterior but not the same ({_of_weights(facts)})",
     ),
