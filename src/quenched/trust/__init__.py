@@ -2,6 +2,7 @@
 
 from quenched.trust.answer import (
     DRAWS_MATTER,
+    FURTHER_OUT,
     NAN_FURTHER_OUT,
     OF_FAMILY,
     RULES,
@@ -34,6 +35,7 @@ __all__ = [
     "BAD",
     "BULK",
     "DRAWS_MATTER",
+    "FURTHER_OUT",
     "NAN_FURTHER_OUT",
     "OF_FAMILY",
     "RULES",

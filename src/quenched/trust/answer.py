@@ -23,6 +23,10 @@ OF_FAMILY = (
     "further out",
     "family nearly fits",
 )  # rules on weights
+FURTHER_OUT = (
+    "means further out",
+    "further out",
+)  # where samples of the posterior do not come, nor resampling with them
 NAN_FURTHER_OUT = "The log density is NaN"  # how a remark on it begins
 _FEW_RATIOS = 100  # with fewer nothing can be said of a tail
 _APART = 0.2  # of the mass: by which they are not quite one; sds were then off by 15 % and more
