@@ -15,6 +15,14 @@ from quenched.cli.advice import as_commands
             "Resume with --resume, or try --starts 4.",
         ),
         ("Resume with qd.fit(log_density, fit).", "Resume with --resume."),
+        (
+            "Try qd.nested(log_density, start, outer=['tau'], data=data).",
+            "Try qd.nested(log_density, start, outer=['tau'], data=data) in Python.",
+        ),
+        (
+            "MCMC from fit.nuts_start().",
+            "MCMC from quenched.load(FILE).attach(log_density, data).nuts_start() in Python.",
+        ),
         ("Use it as it is.", "Use it as it is."),
     ],
 )

@@ -6,6 +6,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.special
 import scipy.stats
@@ -156,6 +157,15 @@ def test_the_keys_that_there_are_are_named():
         qd.fit(over_lines, START, progress=False)
     with pytest.raises(ValueError, match="q has no 'nu'; it has 'mu', 'weights'"):
         qd.fit(lambda p: jax.jit(lambda q: q["nu"])(p), START, progress=False)
+
+
+def test_a_column_that_is_asked_for_as_an_attribute_is_told_the_brackets():
+    columns = pd.DataFrame({"y": [1.0, 2.0], "x": [0, 1]})
+    with pytest.raises(AttributeError, match=r"`qd.fit\(lambda p, data: .*in brackets: \['y'\]") as caught:
+        qd.fit(lambda p, data: -jnp.sum((data.y - p["mu"]) ** 2), START, data=columns, progress=False)
+    assert isinstance(caught.value.__cause__, AttributeError)
+    with pytest.raises(AttributeError, match="no attribute 'absent'"):
+        qd.fit(lambda p, data: data.absent, START, data=columns, progress=False)
 
 
 def test_the_keys_of_a_host_function_too():

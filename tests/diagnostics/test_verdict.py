@@ -16,7 +16,7 @@ from quenched.diagnostics import Diagnosis
 from quenched.diagnostics.verdict import FINDINGS, findings
 from quenched.families import Full
 from quenched.posterior import Posterior
-from quenched.trust import weigh_ratios
+from quenched.trust import Departure, Further, Moved, weigh_ratios
 
 
 def equicorrelated(w):
@@ -199,3 +199,29 @@ def test_an_sd_that_is_trusted_and_yet_depends_on_the_draws_is_said_to():
 
 def test_the_skewed_parameter_is_named():
     assert "skewed in parameters[" in found("log gamma")[1]
+
+
+def test_a_leaf_of_which_few_entries_drive_the_others_is_not_nested_whole():
+    apart = lambda p: norm.logpdf(p["scale"], 0.0, 3.0) + jnp.sum(norm.logpdf(p["x"], 0.0, jnp.exp(0.5 * p["scale"])))
+    diagnosis = qd.fit(apart, {"scale": 0.0, "x": np.zeros(5)}, seed=2, progress=False).diagnose(progress=False)
+    advice = lambda *driving: dataclasses.replace(diagnosis, driving=list(driving)).verdict
+    assert "qd.nested(log_density, start, outer=['scale'])" in advice("x[3]", "scale")
+    assert "Give x[3] a name apart from the others" in advice("x[3]")
+
+
+WIDER = Departure("parameters[0]", 0.0, 1.3, of_mean=False, of_sd=True)
+
+
+@pytest.mark.parametrize(("spread", "departures", "resampled"), [(0.3, [], False), (0.02, [WIDER], True)])
+def test_samples_are_not_resampled_to_where_none_comes(spread, departures, resampled):
+    fit = dataclasses.replace(FITS["logistic"](), outlook=Further(0.4, True, Moved(0.02, spread), departures))
+    diagnosis = fit.diagnose(progress=False)
+    assert diagnosis.answer.rule == ("sds differ" if resampled else "further out")
+    assert ("fit.resample(n)" in diagnosis.verdict) == resampled
+
+
+def test_a_fit_that_follows_its_draws_blames_no_parameter_of_the_target():
+    fit = LOGISTIC.fit(draws=qd.iid(16, 8))
+    assert fit.overfits
+    diagnosis = dataclasses.replace(fit.diagnose(progress=False), driving=["parameters[0]"])
+    assert "driven" not in {finding.name for finding in findings(diagnosis)}

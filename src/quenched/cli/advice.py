@@ -6,7 +6,8 @@ _SPOKEN = (
     (r'family="(\w+)"', r"--family \1"),
     (r"\b(draws|starts)=(\d+)", r"--\1 \2"),
     (r"qd\.fit\(log_density, fit(?:, data=data)?\)", "--resume"),
-    (r"fit\.resample\(n\)", "quenched.load(FILE).attach(log_density, data).resample(n) in Python"),
+    (r"fit\.(resample\(n\)|nuts_start\(\))", r"quenched.load(FILE).attach(log_density, data).\1 in Python"),
+    (r"(qd\.nested\([^)]*\))", r"\1 in Python"),
     (r"diagnosis\.linear_response\.sd", "linear response (in the report)"),
 )
 

@@ -1,5 +1,6 @@
 """The verdict of a diagnosis: a few findings, each a rule and a sentence, and the next thing to do."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -8,7 +9,7 @@ import numpy as np
 from quenched.results import rows_of
 from quenched.targets import EntropyForm
 from quenched.transforms import real_names
-from quenched.trust import BAD, DRAWS_MATTER, OF_FAMILY, SD_DRIFT, Answer, Drift, Facts, Trust, answer
+from quenched.trust import BAD, DRAWS_MATTER, FURTHER_OUT, OF_FAMILY, SD_DRIFT, Answer, Drift, Facts, Trust, answer
 
 if TYPE_CHECKING:
     from quenched.diagnostics.diagnosis import Diagnosis
@@ -66,14 +67,16 @@ def advice_on(d: "Diagnosis") -> str:
     if d.answer.rule == DRAWS_MATTER:
         return _more_draws(d)
     warp = _warped(d.fit)
-    if max(d.weights.khat, d.fit.weights.khat) <= BAD and d.weights.share > _ENOUGH_KEPT:
+    reached = d.answer.rule not in FURTHER_OUT and d.weights.share > _ENOUGH_KEPT
+    if max(d.weights.khat, d.fit.weights.khat) <= BAD and reached:
         nearer = "PSIS samples, fit.resample(n), are nearer to the target"
         return f"{nearer}, and so may be {warp}." if warp else f"{nearer}."
     if d.outer is not None:
         return "Reparametrise the inner parameters, name more of them as outer, or check a few parameters by MCMC."
+    otherwise = "(for a funnel: non-centred), or use MCMC from fit.nuts_start()."
     if warp:
-        return f"Try {warp}; if that does not reach it, reparametrise (for a funnel: non-centred) or use MCMC."
-    return "Reparametrise the model (for a funnel: non-centred), or check a few parameters by MCMC."
+        return f"Try {warp}; if that does not reach it, reparametrise {otherwise}"
+    return f"Reparametrise the model {otherwise}"
 
 
 def _warped(fit: "Fit") -> str:
@@ -99,10 +102,11 @@ def _nested_command(d: "Diagnosis") -> str:
         return f"Or draw {_some(d.driving)} by MCMC."
     of_coordinate = [leaf.name for leaf, size in zip(space.leaves, space.sizes, strict=True) for _ in range(size)]
     leaf_of = dict(zip(real_names(space), of_coordinate, strict=True))
-    outer = list(dict.fromkeys(leaf_of[name] for name in d.driving))
+    own, driven = Counter(of_coordinate), Counter(leaf_of[name] for name in d.driving)
+    outer = [name for name in own if 2 * driven[name] >= own[name]]  # a leaf goes whole: one entry of many is no reason
     given = ", data=data" if _takes_data(d.fit) else ""
     given += ", transforms=transforms" if space.constrained else ""
-    if len(outer) == len(space.leaves):
+    if not 0 < len(outer) < len(space.leaves):
         return (
             f"Give {_some(d.driving)} a name apart from the others, start = {{'outer': ..., 'inner': ...}}, and try "
             f"qd.nested(log_density, start, outer=['outer']{given})."
@@ -230,7 +234,7 @@ FINDINGS = (
     ),
     Finding(
         "driven",
-        lambda d: bool(d.driving) and d.outer is None and d.answer.trust is not Trust.BOTH,
+        lambda d: bool(d.driving) and d.outer is None and d.answer.trust is not Trust.BOTH and not d.fit.overfits,
         lambda d: (
             f"The spread of the others changes with {_some(d.driving)}, which no Gaussian follows: write the model so that "
             "it does not (non-centred), or let it be solved for every value of those."

@@ -187,7 +187,8 @@ def raise_bound(minimiser: Minimiser, state: State, bound: Array, gradient: Arra
 def _judged(climb: Climb, promise: Array, limits: Limits, noise: Array | float) -> Array:
     """Whether it has ended, and how: the first rule that holds."""
     xp, bound, steepness = namespace(climb.held), climb.bound, climb.steepness
-    rose = bound - climb.recent[-1 - _FEW_TURNS]
+    with np.errstate(invalid="ignore"):  # a bound that is minus infinity, twice
+        rose = bound - climb.recent[-1 - _FEW_TURNS]
     level = (rose < limits.level) & (0.5 * steepness**2 <= FAR_FROM_FLAT)
     top = at_the_top(bound, steepness, climb.state.stalled, limits.gradient_tolerance, noise)
     spent = climb.count >= limits.max_evaluations
@@ -290,7 +291,9 @@ def _ended(objective: Objective, climb: Climb, moves: Array | None, broken: np.n
     code = Code(int(climb.code))
     note = gradient_note(objective, broken) if code is Code.NO_ASCENT else ""
     hyper = climb.hyper._replace(free=free)
-    bound, rise, count = float(climb.bound), float(climb.bound - climb.first), int(climb.count)
+    with np.errstate(invalid="ignore"):
+        rise = float(climb.bound - climb.first)
+    bound, count = float(climb.bound), int(climb.count)
     return Ascent(posterior, hyper, bound, code, float(climb.steepness), count, rise, note, learned=climb.learned)
 
 

@@ -18,6 +18,7 @@ from quenched.families import Member
 from quenched.numbers import given_function
 from quenched.posterior.posterior import Posterior
 from quenched.precision import in_double
+from quenched.targets import explaining
 from quenched.transforms import Parameters, Space, real
 
 _NATURAL_DRAWS = 4096  # for moments in natural units; costs no evaluation of the log density
@@ -140,12 +141,24 @@ class Derived(NamedTuple):
     median: Any
     upper: Any  # 95 %
 
+    def __str__(self) -> str:
+        paths, _ = jax.tree_util.tree_flatten_with_path(self.mean)
+        lines = [["", "mean", "±", "sd", "5%", "50%", "95%"]]
+        for (path, _), *parts in zip(paths, *map(jax.tree.leaves, self), strict=True):
+            name = jax.tree_util.keystr(path, simple=True, separator=".") or "value"
+            for index in np.ndindex(np.shape(parts[0])):
+                entry = f"{name}[{','.join(map(str, index))}]" if index else name
+                lines.append([entry, *(f"{np.asarray(part)[index]:.4g}" for part in parts)])
+        wide = max(len(name) for name, *_ in lines)
+        return "\n".join(f"{name:{wide}}" + "".join(f"{text:>11}" for text in texts) for name, *texts in lines)
+
 
 def derived(function: Callable[[Parameters], Any], samples: Parameters) -> Derived:
     """Moments and quantiles of a function over samples with a leading axis."""
     given_function("function", function, "function(parameters) -> number, array or pytree")
     with in_double():
-        values = jax.tree.map(np.asarray, jax.jit(jax.vmap(lambda parameters: function(parameters)))(samples))
+        values = jax.jit(jax.vmap(lambda parameters: explaining("function", function, parameters)))(samples)
+    values = jax.tree.map(lambda value: np.asarray(value, dtype=np.float64), values)  # a condition has a probability
     n = len(jax.tree.leaves(samples)[0])
     over = lambda take: jax.tree.map(take, values)
     quantile = lambda level: over(lambda value: np.quantile(value, level, axis=0))

@@ -334,7 +334,9 @@ class Fit(Weighed):
         seed
             Of the samples.
         """
-        return derived(function, self.sample(whole_number("n", n, 100), seed))
+        samples = self.sample(whole_number("n", n, 100), seed)
+        _ = self._natural_moments  # which the function may ask for, and which cannot be worked out while it is traced
+        return derived(function, samples)
 
     def table(self):
         """The summary as a pandas DataFrame: one row per number, with means, sds, quantiles and errors."""

@@ -2,7 +2,7 @@
 
 from quenched.targets.calling import Asking, call
 from quenched.targets.captured import Unchanging, fingerprint
-from quenched.targets.explaining import insist_number, kept_from_a_trace
+from quenched.targets.explaining import explaining, insist_number, kept_from_a_trace
 from quenched.targets.form import EntropyForm, Form, Hyper, Moments
 from quenched.targets.gaussian_priors import regression, with_gaussian_prior
 from quenched.targets.mistaken import package_of
@@ -46,6 +46,7 @@ __all__ = [
     "dot",
     "each",
     "each_entry",
+    "explaining",
     "fingerprint",
     "from_value",
     "from_value_and_grad",

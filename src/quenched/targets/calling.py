@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from quenched.targets.explaining import explained
+from quenched.targets.explaining import explaining
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def call(function: Callable[..., Any], parameters: Any, data: Any, hyper: Any) -
     given = {name: value for name, value in (("data", data), ("hyper", hyper)) if value is not None}
     signature = _signature(function)
     if signature is None:
-        return _explaining(function, (parameters, *given.values()), {})
+        return explaining("log_density", function, parameters, *given.values())
     named = {p.name for p in signature.parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY}
     positional = [value for name, value in given.items() if name not in named]
     keywords = {name: value for name, value in given.items() if name in named}
@@ -40,17 +40,7 @@ def call(function: Callable[..., Any], parameters: Any, data: Any, hyper: Any) -
         raise ValueError(
             f"log_density: it is called as log_density({wanted}), but takes {signature}: {error}."
         ) from error
-    return _explaining(function, (parameters, *positional), keywords)
-
-
-def _explaining(function: Callable[..., Any], positional: tuple, keywords: dict[str, Any]) -> Any:
-    try:
-        return function(*positional, **keywords)
-    except Exception as error:
-        told = explained(error, "log_density", *positional, *keywords.values())
-        if told is None:
-            raise
-        raise told from error
+    return explaining("log_density", function, parameters, *positional, **keywords)
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature | None:

@@ -1,7 +1,7 @@
 """What goes wrong inside a person's own function, in words that name their line and the remedy.
 
-Only what JAX says of its tracers is translated, and a key that is missing from what the function was given; every other
-exception belongs to the function, and passes as it is.
+Only what JAX says of its tracers is translated, and a name that is missing from what the function was given, or asked for as an
+attribute of it; every other exception belongs to the function, and passes as it is.
 """
 
 import ast
@@ -97,7 +97,22 @@ def explained(error: Exception, name: str, *given: Any) -> Exception | None:
         return UntraceableError(f"{name}: {_place(where)}{_TORCH}")
     if isinstance(error, KeyError) and error.args and where is not None:
         return _of_a_key(error.args[0], name, where, given)
+    if isinstance(error, AttributeError) and isinstance(error.obj, Mapping) and error.name in error.obj:
+        return AttributeError(
+            f"{name}: {_place(where)}what it is given is asked by its names in brackets: [{error.name!r}]."
+        )
     return None
+
+
+def explaining(name: str, function: Callable[..., Any], /, *positional: Any, **keywords: Any) -> Any:
+    """Call a person's function, which is called `name` as an argument, with what goes wrong inside in our words."""
+    try:
+        return function(*positional, **keywords)
+    except Exception as error:
+        told = explained(error, name, *positional, *keywords.values())
+        if told is None:
+            raise
+        raise told from error
 
 
 def kept_from_a_trace(error: Exception) -> UntraceableError | None:

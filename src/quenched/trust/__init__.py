@@ -2,6 +2,7 @@
 
 from quenched.trust.answer import (
     DRAWS_MATTER,
+    FURTHER_OUT,
     NAN_FURTHER_OUT,
     OF_FAMILY,
     RULES,
@@ -35,6 +36,7 @@ __all__ = [
     "BAD",
     "BULK",
     "DRAWS_MATTER",
+    "FURTHER_OUT",
     "NAN_FURTHER_OUT",
     "OF_FAMILY",
     "RULES",

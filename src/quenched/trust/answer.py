@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from quenched.trust.departures import BULK, SD_DRIFT, VARIATION, Departure, Drift, Moved
+from quenched.trust.further import Further
 from quenched.trust.weights import BAD, GOOD, Weights
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ OF_FAMILY = (
     "further out",
     "family nearly fits",
 )  # rules on weights
+FURTHER_OUT = (
+    "means further out",
+    "further out",
+)  # where samples of the posterior do not come, nor resampling with them
 NAN_FURTHER_OUT = "The log density is NaN"  # how a remark on it begins
 _FEW_RATIOS = 100  # with fewer nothing can be said of a tail
 _APART = 0.2  # of the mass: by which they are not quite one; sds were then off by 15 % and more
@@ -29,8 +34,11 @@ _IN_TAILS = (
     0.04  # times √dim: the same where weights cannot be trusted; Student's t of 7 has as much, and an sd 7 % off
 )
 _ROUNDED = 0.1  # nats lost to rounding, from which check draws tell nothing
-_RESTLESS = 0.15  # the same of weights that can be, from draws further out: right posteriors were moved by 0.13, wrong ones by 0.2
+_RESTLESS = (
+    0.15  # the same of good weights, from draws further out: right posteriors were moved by 0.13, wrong ones by 0.2
+)
 _CALM = 0.1  # of an sd: what weights may move a mean or an sd where they cannot be trusted, and yet leave it alone
+_STILL = 0.05  # the same of a mean by draws further out: they saw 0.07 of 0.36 sds, by which a mixture's was off
 
 
 def lost_to_rounding(value: float) -> float:
@@ -101,8 +109,8 @@ def _some(found: list[Departure]) -> str:
     worst, *others = found
     more = f"; {len(others)} more differ{'s' if len(others) == 1 else ''}" if others else ""
     if worst.of_sd and not (worst.of_mean and abs(worst.shift) > abs(worst.ratio - 1.0)):
-        return f"by importance weights the sd of {worst.name} is {worst.ratio:.2f} times the posterior's{more}"
-    return f"by importance weights the mean of {worst.name} is {worst.shift:+.2f} sds away{more}"
+        return f"importance weights make the sd of {worst.name} {worst.ratio:.2f} times as large{more}"
+    return f"importance weights move the mean of {worst.name} by {worst.shift:+.2f} sds{more}"
 
 
 def _of_weights(facts: Facts) -> str:
@@ -137,16 +145,28 @@ def _agrees_further_out(facts: Facts) -> bool:
     return further is not None and further.known and max(further.moved) < _CALM
 
 
-def _unknown_further_out(facts: Facts) -> bool:
-    """Even weights from those draws cannot be trusted, and they do not leave it alone."""
+def _calm_enough(further: Further) -> float:
+    """What weights may move there, noise of many parameters included: those that are uneven see a part of what is off."""
+    return _RESTLESS if further.khat <= GOOD else _CALM
+
+
+def _hardly_moves_further_out(facts: Facts) -> bool:
     further = facts.fit.further
-    return further is not None and not further.known and not max(further.moved) < _CALM
+    return further is not None and further.known and max(further.moved) < _calm_enough(further)
 
 
 def _differs_further_out(facts: Facts) -> bool:
-    """Weights from those draws cannot be trusted, or move it so far that noise is a poor excuse."""
+    """Weights from those draws move it so far that noise is a poor excuse."""
     further = facts.fit.further
-    return _unknown_further_out(facts) or (further is not None and max(further.moved) > _RESTLESS)
+    return further is not None and not max(further.moved) < _calm_enough(further)
+
+
+def _means_further_out(facts: Facts) -> bool:
+    """To trust means takes more than that nothing speaks clearly against them."""
+    further = facts.fit.further
+    if further is None or further.khat <= GOOD:
+        return False
+    return _differs_further_out(facts) and not further.moved.shift < (_CALM if further.known else _STILL)
 
 
 def _of_further(facts: Facts) -> str:
@@ -217,7 +237,7 @@ RULES = (
     Rule(
         "means further out",
         Trust.NEITHER,
-        lambda facts: _unknown_further_out(facts) and not facts.fit.further.moved.shift < _CALM,
+        _means_further_out,
         _of_further,
     ),
     Rule(
@@ -245,7 +265,9 @@ RULES = (
     Rule(
         "family nearly fits",
         Trust.MEANS,
-        lambda facts: _nearly_fits(facts) and not (_keeps_most(facts) or _is_calm(facts) or _agrees_further_out(facts)),
+        lambda facts: (
+            _nearly_fits(facts) and not (_keeps_most(facts) or _is_calm(facts)) and not _hardly_moves_further_out(facts)
+        ),
         lambda facts: f"the target is near the posterior but not the same ({_of_weights(facts)})",
     ),
     Rule(

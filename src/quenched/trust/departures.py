@@ -32,6 +32,12 @@ class Reweighted(NamedTuple):
     sd: Parameters
     mean_error: Parameters
     sd_error: Parameters
+    held: Parameters  # the largest part of the second moment that a single sample holds
+
+    @property
+    def most_held(self) -> float:
+        """Of any parameter."""
+        return float(np.max(_flat(self.held), initial=0.0))
 
 
 def reweight(
@@ -61,13 +67,15 @@ def _reweighted(values: np.ndarray, weights: np.ndarray, own: np.ndarray, mean: 
     away = values - np.mean(own * values, axis=0)
     shift = np.mean(weights * away, axis=0)
     plain, weighted = np.mean(own * away**2, axis=0), np.mean(weights * (away - shift) ** 2, axis=0)
-    plain, weighted = (np.where(plain > 0, value, 1.0) for value in (plain, weighted))  # a number that does not vary
+    varies = np.minimum(plain, weighted) > 0.0  # beyond rounding
+    plain, weighted = (np.where(varies, value, 1.0) for value in (plain, weighted))
     # How much each sample moves the differences that are reported.
     moves_mean = weights * (away - shift) - own * away
     moves_ratio = weights * ((away - shift) ** 2 / weighted - 1.0) - own * (away**2 / plain - 1.0)
     error = lambda moves: np.sqrt(np.mean(moves**2, axis=0) / len(values))
     ratio = np.sqrt(weighted / plain)
-    return mean + shift, sd * ratio, error(moves_mean), 0.5 * sd * ratio * error(moves_ratio)
+    held = np.where(varies, np.max(weights * (away - shift) ** 2, axis=0) / (len(values) * weighted), 0.0)
+    return mean + shift, sd * ratio, error(moves_mean), 0.5 * sd * ratio * error(moves_ratio), held
 
 
 class Moved(NamedTuple):
@@ -125,7 +133,7 @@ def clear_changes(
     shift, ratio = _changes(mean, sd, found)
     spread = _spread(sd)
     errors = _flat(found.mean_error) / spread, _flat(found.sd_error) / spread
-    uneven = weights.khat > GOOD and weights.share < BULK
+    uneven = weights.khat > GOOD and weights.share < BULK and weights.variation > VARIATION
     return clear_ones(space.names(), shift, ratio, *errors, uneven=uneven)
 
 

@@ -3,7 +3,8 @@
 A Gaussian meets nothing beyond four of its own standard deviations, so that weights of its own draws miss what the target has
 there. Here other draws join them: stretched along one parameter at a time, and wider in all at once. Together they are draws
 of a mixture of which the posterior is a part, and weights from it to the target are never much larger than those of the
-posterior alone, and far smaller in its tails (defensive importance sampling: Hesterberg 1995, Owen and Zhou 2000).
+posterior alone, and far smaller in its tails (defensive importance sampling: Hesterberg 1995, Owen and Zhou 2000). Of many
+parameters those are stretched along which the check draws find the target least Gaussian.
 """
 
 from functools import lru_cache
@@ -18,12 +19,17 @@ from quenched.posterior import Posterior, natural_moments
 from quenched.targets import Hyper
 from quenched.transforms import Foreign, Space
 from quenched.trust.departures import BULK, Departure, Moved, clear_changes, moved, reweight
-from quenched.trust.weights import BAD, weigh_ratios
+from quenched.trust.weights import BAD, GOOD, weigh_ratios
 
-MOST_PARAMETERS = 32  # beyond, so few draws fall to each that noise is all they tell
+MOST_PARAMETERS = 400  # beyond, weights keep next to nothing of the samples, and noise is all they tell
+MOST_AXES = 64  # parameters along which draws are stretched
 _EACH = 64  # draws along every parameter
 _STRETCHED = 3.0  # times their standard deviation there
 _WIDER = 2.5  # over √dim, added to one: times all standard deviations of the draws that are wider in all
+_RULES, _COUNTS = (
+    0.1,
+    0.03,
+)  # of a second moment: what a draw holds that rules it, and what one holds that hardly counts
 
 
 class Further(NamedTuple):
@@ -47,16 +53,18 @@ class Outlook(NamedTuple):
     def judged(self) -> Further:
         """Weigh a posterior by its check draws and by draws further out, together."""
         posterior, space = self.posterior, self.space
-        check_draws = check_draws_of(posterior.dim, self.seed).first(len(self.known))
-        mixture, moments = _mixture(posterior, check_draws, self.seed), natural_moments(posterior, space)
+        mixture, moments = _mixture(posterior, self.known, self.seed), natural_moments(posterior, space)
         weights = weigh_ratios(np.concatenate([self.known, self.fresh]) - np.log(mixture.density))
         own = 1.0 / mixture.density
         samples = posterior.transform(mixture.draws)
         found = reweight(space, *moments, samples, weights.weights, own=own / own.sum())
-        # Weights from a mixture are bounded wherever the posterior has mass: where they keep most of the samples, their few
-        # large ones have a k-hat that means nothing.
-        trusted = bool(weights.khat <= BAD or weights.share > BULK)
-        clear = clear_changes(space, *moments, found, weights) if trusted else []
+        # Weights from a mixture are bounded wherever the posterior has mass: where they keep most of the samples, or no
+        # sample has much of a say, their few large ones have a k-hat that means nothing; where one rules, a middling k-hat
+        # does not help.
+        even = weights.khat <= BAD or weights.share > BULK or found.most_held < _COUNTS
+        trusted = bool(weights.khat <= GOOD or (even and found.most_held < _RULES))
+        variation = weigh_ratios(self.known).variation  # that of the mixture is another
+        clear = clear_changes(space, *moments, found, weights._replace(variation=variation)) if trusted else []
         return Further(weights.khat, trusted, moved(*moments, found), clear)
 
 
@@ -75,32 +83,41 @@ def look_further(problem: Problem, posterior: Posterior, hyper: Hyper, known: np
     foreign = any(isinstance(leaf.transform, Foreign) for leaf in problem.space.leaves)
     if problem.dim > MOST_PARAMETERS or problem.programs is None or posterior.member.on_host or foreign:
         return None
-    fresh = log_ratios(problem, posterior.member, hyper, _reaching(_axes(posterior), seed))
+    fresh = log_ratios(problem, posterior.member, hyper, _reaching(_axes(posterior, known, seed), seed))
     return Outlook(posterior, problem.space, known, fresh, seed)
 
 
-def _mixture(posterior: Posterior, check_draws: np.ndarray, seed: int) -> _Mixture:
-    axes, (n, dim) = _axes(posterior), check_draws.shape
-    every = np.concatenate([check_draws, _reaching(axes, seed)])
+def _mixture(posterior: Posterior, known: np.ndarray, seed: int) -> _Mixture:
+    axes, n, dim = _axes(posterior, known, seed), len(known), posterior.dim
+    every = np.concatenate([check_draws_of(dim, seed).first(n), _reaching(axes, seed)])
     wide, n_wide = _wide(dim)
     by_axis = np.sum(_relative(every @ axes.T, _STRETCHED), axis=1)
     in_all = _relative(np.linalg.norm(every, axis=1), wide, dim)
     return _Mixture(every, (n + _EACH * by_axis + n_wide * in_all) / len(every))
 
 
-def _axes(posterior: Posterior) -> np.ndarray:
-    """Rows: along one parameter."""
-    return posterior.scale / np.linalg.norm(posterior.scale, axis=1, keepdims=True)
+def _axes(posterior: Posterior, known: np.ndarray, seed: int) -> np.ndarray:
+    """Rows: along one parameter, by the log ratios at the check draws those along which the target is least Gaussian."""
+    axes = posterior.scale / np.linalg.norm(posterior.scale, axis=1, keepdims=True)
+    if len(axes) <= MOST_AXES:
+        return axes
+    inside = np.isfinite(known)
+    ratios = known[inside] - np.mean(known[inside])
+    along = check_draws_of(posterior.dim, seed).first(len(known))[inside] @ axes.T
+    # Coefficients of the third and fourth Hermite polynomials: skewness, and tails.
+    skew, tails = ratios @ (along**3 - 3.0 * along), ratios @ (along**4 - 6.0 * along**2 + 3.0)
+    bent = skew**2 / 6.0 + tails**2 / 24.0
+    return axes[np.sort(np.argsort(-bent, kind="stable")[:MOST_AXES])]
 
 
 def _wide(dim: int) -> tuple[float, int]:
     """How many times wider draws are that are wider in all parameters, and how many there are of them."""
-    return 1.0 + _WIDER / np.sqrt(dim), dim * _EACH // 2
+    return 1.0 + _WIDER / np.sqrt(dim), min(dim, MOST_AXES) * _EACH // 2
 
 
 def _reaching(axes: np.ndarray, seed: int) -> np.ndarray:
     """Draws that reach further out: stretched along one parameter, then wider in all."""
-    heights, draws, wider = _standard(len(axes), seed)
+    heights, draws, wider = _standard(axes.shape[1], seed)
     along = np.repeat(axes, _EACH, axis=0)
     stretched = draws + (_STRETCHED * heights - np.sum(draws * along, axis=1))[:, None] * along
     return np.concatenate([stretched, wider])
@@ -108,10 +125,10 @@ def _reaching(axes: np.ndarray, seed: int) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def _standard(dim: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Heights along every parameter, draws around them, and draws that are wider in all: the same for all posteriors."""
-    random, (wide, n_wide) = generator(seed, Purpose.FURTHER), _wide(dim)
-    levels = (random.permuted(np.tile(np.arange(_EACH), (dim, 1)), axis=1).ravel() + random.random(dim * _EACH)) / _EACH
-    draws = random.standard_normal((dim * _EACH, dim))
+    """Heights along every axis, draws around them, and draws that are wider in all: the same for all posteriors."""
+    random, (wide, n_wide), n = generator(seed, Purpose.FURTHER), _wide(dim), min(dim, MOST_AXES)
+    levels = (random.permuted(np.tile(np.arange(_EACH), (n, 1)), axis=1).ravel() + random.random(n * _EACH)) / _EACH
+    draws = random.standard_normal((n * _EACH, dim))
     made = _quantiles(levels), draws, wide * random.standard_normal((n_wide, dim))
     for part in made:
         part.setflags(write=False)

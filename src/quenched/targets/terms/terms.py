@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from quenched.arrays import Array
-from quenched.targets.explaining import explained
+from quenched.targets.explaining import explaining
 from quenched.targets.terms.sees import SparseRows
 
 _BESIDES = ("data", "hyper")  # what a function may ask for by name
@@ -83,14 +83,7 @@ class Term:
         """The log density of one row, given what it sees in natural units."""
         besides = {name: getattr(given, name) for name in self.asks}
         arguments = (seen, row) if self.has_rows else (seen,)
-        try:
-            value = self.function(*arguments, **besides)
-        except Exception as error:
-            told = explained(error, "function", *arguments, *besides.values())
-            if told is None:
-                raise
-            raise told from error
-        return self._as_number(value)
+        return self._as_number(explaining("function", self.function, *arguments, **besides))
 
     def _as_number(self, value: Any) -> Array:
         shape = getattr(value, "shape", None if not isinstance(value, (int, float)) else ())
