@@ -202,4 +202,5 @@ PARTS = {
     "faces": paper_tables.faces,
     "groundmotion": paper_tables.groundmotion,
     "improved": paper_tables.improved,
+    "improved_seconds": paper_tables.improved_seconds,
 }

@@ -91,7 +91,7 @@ def multiclass() -> str:
 
 
 def improved() -> str:
-    """Errors of all sds, the worst ratio of an outer one, and the error of the evidence, of what was run in full."""
+    """Errors of all sds, the worst ratio of an outer one, and the error of the evidence, of what was run in full; and how far to believe the truth."""
     rows = []
     for dataset, found in _read(HELD / "improved.csv", "improved").items():
         cells = []
@@ -100,8 +100,17 @@ def improved() -> str:
                 found.get(("default", method, metric)) for metric in ("sd error", "outer sd ratio", "evidence error")
             ]
             cells.append(_error_cell(*(None if one is None else float(one["value"]) for one in own)))
-        rows.append((dataset, *cells))
-    return _table(("", *METHODS), rows)
+        rows.append((dataset, *cells, f"{float(found['default', 'truth', 'rhat']['value']):.3f}"))
+    return _table(("", *METHODS, "R-hat of the truth"), rows)
+
+
+def improved_seconds() -> str:
+    """Seconds of the processor, of what was run in full."""
+    rows = []
+    for dataset, found in _held("improved", "improved").items():
+        own = [found.get(("default", method, "seconds")) for method in (*METHODS.values(), "truth")]
+        rows.append((dataset, *("–" if one is None else f"{float(one['value']):.1f}" for one in own)))
+    return _table(("", *METHODS, "the truth"), rows)
 
 
 def _error_cell(error: float | None, ratio: float | None, evidence: float | None) -> str:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quenched.families.member import Member
+from quenched.families.member import Member, ask
 from quenched.families.nested import FAR, Layout, NestedGaussian, count_features, features_of
 from quenched.families.tails import lengthen, log_slopes
 from quenched.families.triangle import pack
@@ -32,7 +32,7 @@ def nested_member(
     """The member whose inner Gaussians are smooth functions near the given ones; its moments are those of the mixture."""
     outer_moments = centre, covariance = _outer_moments(outer, tails, given.many)
     features_at = lambda thetas: np.asarray(features_of((thetas - centre) / np.sqrt(np.diag(covariance)), degree))
-    thetas = np.asarray(lengthen(np.asarray(outer.transform(given.draws)), tails))
+    thetas = np.asarray(lengthen(np.asarray(ask(outer, "transform", given.draws)), tails))
     features = features_at(thetas)
     fitted = lambda values: _least_squares(features, values)
     log_scales = fitted(given.log_scales)
@@ -49,7 +49,7 @@ def nested_member(
     lowest[2 * n : 3 * n], highest[2 * n : 3 * n] = -FAR, FAR  # these may go on as lines
     mean, whole = _moments(thetas, places, given, outer_moments)
     scale = np.linalg.cholesky(whole)
-    many = np.asarray(outer.transform(given.many))
+    many = np.asarray(ask(outer, "transform", given.many))
     slopes = np.sum(features_at(lengthen(many, tails)) @ log_scales, axis=1) + np.sum(log_slopes(many, tails), axis=1)
     return NestedGaussian(  # pyright: ignore
         outer=outer,
@@ -96,8 +96,8 @@ def _least_squares(features: np.ndarray, values: np.ndarray) -> np.ndarray:
 def _outer_moments(outer: Member, tails: np.ndarray, many: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance of the outer coordinates: those of their family, unless tails are lengthened."""
     if not tails[2:].any():
-        return np.asarray(outer.mean), np.asarray(outer.covariance)
-    thetas = lengthen(np.asarray(outer.transform(many)), tails)
+        return np.asarray(outer.mean), np.asarray(ask(outer, "covariance"))
+    thetas = lengthen(np.asarray(ask(outer, "transform", many)), tails)
     return thetas.mean(axis=0), np.cov(thetas.T, bias=True).reshape(len(outer.mean), -1)
 
 

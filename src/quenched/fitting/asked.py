@@ -81,8 +81,9 @@ class Asked:
             default = max(least, resumed.n_draws + resumed.n_draws % 2)
         if self.draws is None:
             default = options.first_draws(self.max_draws, family, space.sizes, default)
-        first = options.read_draws(self.draws, family, form, space.sizes, seed, default)
-        if options.unseen_directions(first, family, space.sizes):
+        spanning = self.grows or family.affine  # draws that only judge a bent posterior need not see every direction
+        first = options.read_draws(self.draws, family, form, space.sizes, seed, default, spanning=spanning)
+        if spanning and options.unseen_directions(first, family, space.sizes):
             warnings.warn(
                 f"draws: {first.n} draws do not span the {coupled} coupled coordinates; the posterior stays at the "
                 "prior in the directions that no draw sees.",

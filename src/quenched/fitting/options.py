@@ -144,8 +144,10 @@ def read_submit(executor: Any) -> Any:
     return executor.get_executor() if hasattr(executor, "get_executor") else executor  # a Dask client has one
 
 
-def read_draws(draws: Any, family: Family, form: Form, sizes: tuple[int, ...], seed: int, default: int) -> Draws:
-    """The first set of draws; refuses sets with which the bound has no maximum."""
+def read_draws(
+    draws: Any, family: Family, form: Form, sizes: tuple[int, ...], seed: int, default: int, *, spanning: bool = True
+) -> Draws:
+    """The first set of draws; where they must span the coordinates, sets with which the bound has no maximum are refused."""
     dim, groups = sum(sizes), family.groups(sizes)
     if draws is None or (isinstance(draws, (int, np.integer)) and not isinstance(draws, bool)):
         n = default if draws is None else whole_number("draws", draws, 1)
@@ -160,7 +162,8 @@ def read_draws(draws: Any, family: Family, form: Form, sizes: tuple[int, ...], s
         raise ValueError(f"draws={shown(draws)}: give a whole number or Draws such as quenched.matched(n, dim).")
     if draws.dim != dim:
         raise ValueError(f"draws have {draws.dim} coordinates, but the parameters have {dim} on the real line.")
-    _refuse_unbounded(draws, family, form, sizes)
+    if spanning:
+        _refuse_unbounded(draws, family, form, sizes)
     if not family.affine and draws.kind not in ("matched", "antithetic"):
         raise ValueError(
             f"draws are {draws.kind}: family={family.name!r} needs mirrored ones, for which its entropy is exact; use "

@@ -18,11 +18,11 @@ from quenched.fitting.progress import Watcher
 from quenched.fitting.promises import examine
 from quenched.fitting.remarks import jump_remark, rounding_remark, starts_remark, tail_remark
 from quenched.fitting.rounds import Rounds
-from quenched.fitting.rows import repeated, rows
+from quenched.fitting.rows import repeated, rows, stacked
 from quenched.fitting.settings import Settings
 from quenched.fitting.standing import SUSPECT, Standing
 from quenched.fitting.terms import TermsAlone, many_numbers
-from quenched.objective import Batch
+from quenched.objective import Batch, worth
 from quenched.projected import Collapsed, collapse
 from quenched.results import Code, Fit, Fits
 from quenched.targets import Hyper
@@ -114,9 +114,16 @@ class Run:
     def judge(self, posterior: Member, hyper: Hyper, code: Code = Code.GIVEN, note: str = "") -> Fits:
         """Posteriors as they are, in rows: their bounds at the best precisions, and the check."""
         standing, draws, index = self.standing, self.settings.draws, np.arange(self.batch.n)
-        judged = self.alone.judge(Entries(index, posterior, hyper, standing.reached.bound), draws)
+        if isinstance(self.alone, TermsAlone):
+            judged = self.alone.judge(Entries(index, posterior, hyper, standing.reached.bound), draws)
+            hyper, bound = judged.hyper, judged.bound
+        else:
+            one = lambda place: worth(self.batch.one(place), *rows((posterior, hyper), place), draws, profile=True)
+            bounds, hypers = zip(*map(one, index.tolist()), strict=True)
+            hyper, bound = stacked(list(hypers)), np.array(bounds)
+            standing.costs.add(index, draws.n)
         standing.costs.add(index, 0, 1)
-        standing.keep(index, posterior, judged.hyper, judged.bound, code, draws=draws)
+        standing.keep(index, posterior, hyper, bound, code, draws=draws)
         self._rounds().check(index)
         standing.notes.update({int(place): note for place in index if note})
         return self.fits()

@@ -29,6 +29,8 @@ _PER_OUTER = 64  # draws for each outer coordinate, at the most unless told othe
 _IN_TAILS = 192  # draws of a posterior with long tails
 _MANY_DRAWS = 4096  # by which means over the outer posterior are taken that need no inner problem
 CHECK = 256  # check draws of the outer fits; the whole posterior is checked by more
+_JUDGED = 1024  # draws of the whole posterior for its bound
+_FEWEST_CHECKS, _CHECKED = 2560, 2**23  # check draws of the whole posterior, and numbers in them, where it is large
 _WIDER = (2.0, 1.5)  # how far they reach out, relative to the posterior's own: of few outer coordinates, of many
 _WRITTEN_OUT = 2e9  # operations, roughly, that may go into dense inverses of inner precisions
 
@@ -196,7 +198,11 @@ def judged(
     """The posterior of all parameters, compared with the log density of all."""
     with in_double():
         member = posterior_of(posed.problem, outer, shift)
-    whole = assess(posed.model, member, check=asked.check, seed=asked.seed, throw=False, progress=False)
+    dim = posed.split.space.dim
+    # Matched draws, as few as there would be, all lie at one distance, where the log density of a mixture is not at its mean.
+    draws = make("antithetic", _JUDGED, dim, asked.seed)
+    check = _checks(dim) if asked.check is None else asked.check
+    whole = assess(posed.model, member, draws=draws, check=check, seed=asked.seed, throw=False, progress=False)
     settings = {**whole.settings, "method": asked.called, "outer": list(posed.begin), "family": "nested", **settings}
     settings |= {"outer_family": outer.settings["family"], "outer_draws": outer.n_draws}
     others = () if before is None else (before,)
@@ -210,6 +216,12 @@ def judged(
         seconds=time.perf_counter() - began,
         history=History((*(entry for one in others for entry in one.history), *outer.history)),
     )
+
+
+def _checks(dim: int) -> int | None:
+    """How many check draws: as in every fit, unless these would hold too many numbers."""
+    most = max(_FEWEST_CHECKS, _CHECKED // dim)
+    return None if 5 * _JUDGED <= most else most
 
 
 def posterior_of(problem: Outer, outer: Fit, shift: Shift | None = None) -> Any:

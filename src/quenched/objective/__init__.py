@@ -14,7 +14,7 @@ from quenched.objective.bound import (
     totals_at,
 )
 from quenched.objective.coordinates import Coordinates
-from quenched.objective.objective import Objective, cut, log_ratios, place
+from quenched.objective.objective import Objective, cut, log_ratios, place, worth
 from quenched.objective.problem import Batch, Problem, RealLine, Rows, make_batch, make_problem
 
 __all__ = [
@@ -40,4 +40,5 @@ __all__ = [
     "ratios_in_chunks",
     "slope_in_chunks",
     "totals_at",
+    "worth",
 ]

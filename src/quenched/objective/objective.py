@@ -32,7 +32,7 @@ from quenched.objective.bound import (
 )
 from quenched.objective.coordinates import Coordinates
 from quenched.objective.problem import Problem
-from quenched.targets import Hyper
+from quenched.targets import EntropyForm, Hyper
 
 _VALUES_AT_A_TIME = 64  # few enough to stay in the cache, and one shape is compiled once
 _SMALL = 2**11  # rows of terms and parameters, up to which more of them do
@@ -114,6 +114,15 @@ class Objective:
         """The bound at a posterior; with `profile`, at its best precisions, which are returned."""
         slope, totals = self.slope_at(posterior, hyper, profile=profile)
         return float(slope.bound), slope.hyper, totals
+
+
+def worth(problem: Problem, posterior: Member, hyper: Hyper, draws: Draws, *, profile: bool) -> tuple[float, Hyper]:
+    """The bound of a posterior on some draws that is to be judged and not to be raised, and its precisions as in `bound`."""
+    if posterior.affine or not isinstance(problem.form, EntropyForm):
+        return Objective(problem, draws).bound(posterior, hyper, profile=profile)[:2]
+    # Gradients would take much memory. And where the density of a bent posterior varies from draw to draw, so does the log density:
+    # their difference has less noise than either.
+    return float(np.mean(log_ratios(problem, posterior, hyper, draws.points))), hyper
 
 
 def _cut_up(put: Callable[[np.ndarray], Array], draws: Draws, size: int, mirrored: bool) -> Chunks:

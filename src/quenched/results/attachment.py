@@ -8,7 +8,7 @@ import numpy as np
 
 from quenched.draws import TermDraws, make, term_draws
 from quenched.numbers import check_data, read_arrays
-from quenched.objective import Objective, make_problem
+from quenched.objective import make_problem, worth
 from quenched.precision import in_double
 from quenched.projected import ProjectedBound, bound_at
 from quenched.results.fit import Fit, Origin
@@ -43,7 +43,7 @@ def attach(fit: Fit, log_density: Callable[..., Any] | Target | Model, data: Any
             bound = bound_at(ProjectedBound(problem, draws, skewed=not member.affine), member, hyper)
         else:
             draws = make(settings["draws"], fit.n_draws, fit.posterior.dim, settings["draws_seed"], _as_tuples(groups))
-            bound, _, _ = Objective(problem, draws).bound(fit.posterior.member, hyper, profile=False)
+            bound, _ = worth(problem, fit.posterior.member, hyper, draws, profile=False)
     if not abs(bound - fit.bound) <= _SAME * max(1.0, abs(fit.bound)):
         raise ValueError(
             f"log_density, data: the bound of this fit is {fit.bound:.6f} nats, but with these it is {bound:.6f}; give "

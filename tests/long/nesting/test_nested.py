@@ -97,7 +97,23 @@ def test_a_nested_fit_is_saved_and_loaded(by_terms, tmp_path):
         np.testing.assert_array_equal(loaded.mean[name], by_terms.mean[name])
         np.testing.assert_array_equal(loaded.sample(5)[name], by_terms.sample(5)[name])
     assert loaded.evidence == by_terms.evidence
+    assert loaded.attach(TERMS).origin is not None  # which finds the same bound
     assert "log_sd" in str(loaded)
+
+
+def test_the_bound_is_that_of_fresh_draws(by_terms):
+    """The whole posterior was fitted to neither draws."""
+    assert by_terms.bound == pytest.approx(by_terms.check_bound, abs=0.01)
+
+
+def test_draws_that_only_judge_need_not_span(by_terms):
+    """A posterior of thousands of effects is judged by fewer draws than it has coordinates."""
+    draws = qd.antithetic(4, by_terms.posterior.dim, seed=2)
+    judged = qd.assess(TERMS, by_terms, START, draws=draws, progress=False)
+    assert judged.n_draws == 4
+    assert judged.check_bound == pytest.approx(by_terms.check_bound, abs=0.02)
+    with pytest.raises(ValueError, match="do not span"):
+        qd.fit(TERMS, START, draws=draws, family="full", progress=False)
 
 
 def test_what_is_transformed_comes_back(by_terms):
