@@ -86,3 +86,23 @@ def test_a_wrong_one_is_not_and_the_weights_say_by_how_much(wrong):
     np.testing.assert_allclose(moved, mean, atol=0.1 * sd)
     np.testing.assert_allclose(wrong.collapsed.ratio[place] * wrong.sd["log_sd"], sd, rtol=0.1)
     assert "by importance weights the mean of log_sd" in wrong.verdict
+
+
+def test_what_hardly_fewer_numbers_share_is_not_integrated_over():
+    """Twenty people meet ten items: without the items' ten numbers people are alone, but ten of thirty are hardly few."""
+    person, item = (part.ravel() for part in np.meshgrid(np.arange(20), np.arange(10), indexing="ij"))
+    answers = (np.random.default_rng(3).random(200) < 0.8).astype(float)
+
+    def answer(seen, row):
+        score = jnp.exp(seen["log_slope"]) * seen["ability"]
+        return row * score - jnp.logaddexp(0.0, score)
+
+    target = qd.sum_of(
+        qd.each(answer, answers, sees={"ability": person, "log_slope": item}),
+        qd.each(lambda seen: norm.logpdf(seen["ability"], 0.0, 2.0), sees={"ability": qd.each_entry}),
+        qd.each(lambda seen: norm.logpdf(seen["log_slope"]), sees={"log_slope": qd.each_entry}),
+    )
+    fit = qd.fit(target, {"ability": np.zeros(20), "log_slope": np.zeros(10)}, draws=32, progress=False, throw=False)
+    assert fit.converged
+    assert fit.weights.share < 0.8
+    assert fit.collapsed is None

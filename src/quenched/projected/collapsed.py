@@ -28,6 +28,7 @@ from quenched.targets import Hyper
 from quenched.trust import Weights, weigh_ratios
 
 _MOST_OUTER = 64  # parameters that groups may share
+_FEW = 0.25  # of all coordinates: what is left to be weighed when hardly fewer are outer tells no more than all at once
 _MOST_INSIDE = 8  # of a group
 _POINTS = (16, 32)  # of each group: of one number, and of several
 _DRAWS = (128, 512)  # of the outer parameters, the fewest and the most
@@ -112,7 +113,7 @@ def _split(pattern: Pattern) -> _Split | None:
     degrees = np.bincount(pattern.rows, minlength=pattern.dim) + np.bincount(pattern.columns, minlength=pattern.dim)
     for bits in range(int(np.log2(max(degrees.max(initial=1), 1))), 1, -1):
         outer = degrees >= 2**bits
-        if outer.sum() > _MOST_OUTER:
+        if outer.sum() > min(_MOST_OUTER, _FEW * pattern.dim):
             return None
         inner = np.flatnonzero(~outer)
         n, found = scipy.sparse.csgraph.connected_components(graph[inner][:, inner], directed=False)
