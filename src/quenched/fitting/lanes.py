@@ -252,7 +252,7 @@ class Lanes(Driver):
         rivals = np.full(n, -np.inf) if rivals is None else rivals
         inputs = (coordinates, entries.hyper, rivals, known or (None, np.zeros(n, bool)))
         self._wait_for("ascents")
-        context = self._context(limits, rows(coordinates, 0), self._chunks(draws, entries))
+        context = self._context(limits, rows(coordinates, 0), self._chunks(draws, entries.posterior))
         done = self._drive(self._machines(climber, profile), context, entries.index, inputs, doing)
         self.costs.add(entries.index, draws.n * done.reports.turns)
         return done
@@ -289,8 +289,7 @@ class Lanes(Driver):
     def prepare(self, problem, posterior, hyper, draws):
         """Compile what comes after the search for modes, by lanes that nobody is in and draws of which there are none."""
         coordinates, width = Coordinates(posterior, hyper.free), self.widths.fit(self.batch.n)
-        one = Entries(np.zeros(1, int), *repeated((posterior, hyper), 1), np.zeros(1))
-        chunks, function = self._chunks(draws, one), self.batch.problem.function
+        chunks, function = self._chunks(draws, posterior), self.batch.problem.function
 
         def ascents() -> None:
             inputs = repeated((coordinates, hyper, -np.inf, (None, False)), 1)
@@ -308,11 +307,11 @@ class Lanes(Driver):
         if self._ahead is not None:
             self._ahead.wait(name)
 
-    def _chunks(self, draws: Draws, entries: Entries) -> Chunks:
+    def _chunks(self, draws: Draws, posterior: Member) -> Chunks:
         # Their size stays the same as draws grow.
         parts = -(-self.first // self.points_at_a_time)
         size = 2 * -(-self.first // (2 * parts))
-        return cut_up(draws.points, size, mirrored=entries.posterior.affine)
+        return cut_up(draws.points, size, mirrored=posterior.affine)
 
     def _drive(self, machines: Machines, context: Any, index: np.ndarray, inputs: Any, doing: str) -> Done:
         def stop(n_ended: int) -> bool:
