@@ -9,7 +9,7 @@ from typing import NamedTuple
 SOURCE = Path(__file__).parents[1] / "src" / "quenched"
 KINDS = {
     *("ValueError", "TypeError", "KeyError", "IndexError", "ImportError", "FileNotFoundError", "RuntimeError"),
-    *("FitError", "DatasetError", "Misuse", "CallFailed", "LostProcess"),
+    *("FitError", "DatasetError", "Misuse", "CallFailed", "LostProcess", "MemoryError"),
 }
 _SHORT = 12  # characters of a message that say nothing by themselves
 

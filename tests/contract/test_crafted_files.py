@@ -4,6 +4,7 @@ import copy
 import json
 import os
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -36,6 +37,7 @@ TEXTS = {
     "groups": ("settings", "groups", [["a"]]),
     "a tolerance": ("settings", "tolerance", None),
     "a bound that is text": ("numbers", "bound", "1.0"),
+    "a bound that is an object to NumPy": ("numbers", "bound", 10**30),
     "a count that is none": ("numbers", "n_draws", -3),
     "a count that is no number": ("numbers", "n_draws", True),
     "a message": ("message", 3),
@@ -65,6 +67,31 @@ def test_texts_that_cannot_be(name, content, tmp_path):
     path = tmp_path / "fit.npz"
     np.savez(path, **{"fit.json": np.array(json.dumps(changed(text, *TEXTS[name])))}, **arrays)
     with pytest.raises(ValueError, match=r"fit.npz': (is not a saved fit, or is damaged|has format)"):
+        qd.load(path)
+
+
+PLACES = {
+    "text": ("places", 0, 0, 0, "x"),
+    "nothing": ("places", 0, 0, 0, None),
+    "yes": ("places", 0, 0, 0, True),
+    "more than there are": ("places", 0, 0, 0, 10**9),
+    "twice the same": ("places", 0, 0, 0, 1),
+    "a mapping": ("places", 0, {"a": 1}),
+    "none": ("places", []),
+    "ragged": ("places", 1, 0, 1, [1]),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_places_of_blocks_that_cannot_be(name, tmp_path):
+    start = {"a": np.zeros(2), "b": 0.0}
+    log_density = lambda p: -0.5 * jnp.sum(p["a"] ** 2) - 0.5 * p["b"] ** 2
+    path = qd.fit(log_density, start, family=qd.Blocks(), draws=16, check=64, progress=False).save(tmp_path / "fit.npz")
+    with np.load(path) as archive:
+        arrays = {key: archive[key] for key in archive.files}
+    text = changed(json.loads(str(arrays.pop("fit.json"))), "posterior", "fields", *PLACES[name])
+    np.savez(path, **{"fit.json": np.array(json.dumps(text))}, **arrays)
+    with pytest.raises(ValueError, match="is not a saved fit, or is damaged"):
         qd.load(path)
 
 

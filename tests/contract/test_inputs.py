@@ -51,6 +51,13 @@ def test_a_list_is_an_array_in_start_data_and_hyper():
     np.testing.assert_allclose(found.hyper["h"], 0.0, atol=1e-2)
 
 
+def test_a_mask_that_masks_nothing_changes_nothing():
+    log_density = lambda w, data, hyper: -0.5 * jnp.sum((w - data) ** 2) - 0.5 * jnp.sum((hyper - 1.0) ** 2)
+    values = np.array([1.0, 2.0])
+    options = {"data": np.ma.array(values), "hyper": np.ma.array(values)}
+    np.testing.assert_allclose(fit(log_density, np.ma.array(values), **options).mean, values, rtol=1e-6)
+
+
 def test_starts_of_many_may_be_lists():
     fits = qd.fit_many(
         lambda w, y: -0.5 * (w - y) ** 2, [0.0, 1.0, 2], data=[3, 4, 5.0], own_starts=True, progress=False

@@ -8,12 +8,14 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+import jax
 import numpy as np
 
 from quenched.families.elimination_order import make_pattern
 from quenched.families.member import Member
 from quenched.families.registry import member_kinds
 from quenched.families.sparsity import Pattern
+from quenched.text import shown
 
 
 def write_member(member: Member) -> tuple[dict[str, Any], list[np.ndarray]]:
@@ -30,12 +32,31 @@ def read_member(text: dict[str, Any], arrays: list[np.ndarray]) -> Member:
     ValueError
         When its kind is not known, or the arrays are not those that the text speaks of.
     """
+    _insist_dimensions(text, sum(array.size for array in arrays))
     left = iter(arrays)
     member = _read(text, left, "member")
     spare = len(list(left))
     if spare:
         raise ValueError(f"{text['kind']}: {len(arrays)} arrays were given; it has {len(arrays) - spare}.")
+    _insist_like_its_family(member)
     return member
+
+
+def _insist_dimensions(text: Any, most: int) -> None:
+    """Before anything is allocated: static fields count what there are arrays of."""
+    for part in text.values() if isinstance(text, dict) else text if isinstance(text, list) else ():
+        if isinstance(part, int) and not 0 <= part <= most:
+            raise ValueError(f"{part} is more than its arrays have entries.")
+        _insist_dimensions(part, most)
+
+
+def _insist_like_its_family(member: Member) -> None:
+    """Arrays and static fields go together as in a member that the family makes itself."""
+    mean = np.asarray(member.mean)
+    made = member.family.isotropic(np.zeros(mean.shape), np.ones(mean.shape), mean.shape[-1:])
+    describe = lambda one: (jax.tree.structure(one), [np.shape(leaf) for leaf in jax.tree.leaves(one)])
+    if describe(made) != describe(member):
+        raise ValueError(f"{type(member).__name__}: its arrays do not go together.")
 
 
 def _write(value: Any, arrays: list[np.ndarray]) -> Any:
@@ -96,5 +117,9 @@ def _next_array(arrays: Iterator[np.ndarray], shape: tuple[int, ...], name: str)
 
 
 def _frozen(content: Any) -> Any:
-    """JSON has no tuples; static fields have nothing else, as they must have a hash."""
-    return tuple(_frozen(part) for part in content) if isinstance(content, list) else content
+    """JSON has no tuples; static fields have nothing else, of whole numbers, as they must have a hash."""
+    if isinstance(content, list):
+        return tuple(_frozen(part) for part in content)
+    if not isinstance(content, int) or isinstance(content, bool):
+        raise ValueError(f"{shown(content)} is not a whole number.")
+    return content

@@ -114,11 +114,14 @@ def _many(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
 
 def _optima(optima: Any) -> None:
     for bound, mean, n in optima:
-        _insist(_is_number(bound) and _is_whole(n) and _are_numbers(mean, len(mean)), "its optima are none")
+        _insist(_are_numbers([bound, n], 2) and _is_whole(n) and _are_numbers(mean, len(mean)), "its optima are none")
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+    """One that NumPy takes as such: whole numbers of any length are objects to it."""
+    return (
+        isinstance(value, Real) and not isinstance(value, bool) and (isinstance(value, float) or abs(value) <= _AT_MOST)
+    )
 
 
 def _is_whole(value: Any) -> bool:
