@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.text import shown
+from quenched.text import dotted, harmless, shown
 
 _PLAIN = (int, float, np.integer, np.floating)
 _YES_OR_NO = (bool, np.bool_)
@@ -157,7 +157,7 @@ def mapped(array: Any) -> np.memmap | None:
 def check_data(data: Any) -> None:
     """Arrays of numbers without NaN; what is in a file is looked at when it is read."""
     for path, leaf in jax.tree_util.tree_flatten_with_path(data)[0]:
-        name = jax.tree_util.keystr(path, simple=True, separator=".") or "data"
+        name = dotted(path) or "data"
         if isinstance(leaf, jax.Array) and not leaf.is_fully_addressable:
             continue  # parts of it are on other hosts, which have looked at them, or will
         array = plain_array(f"data: {name}", leaf)
@@ -184,7 +184,7 @@ def read_arrays(name: str, tree: Any) -> Any:
     """
 
     def read(path: tuple, leaf: Any) -> Any:
-        inner = jax.tree_util.keystr(path, simple=True, separator=".")
+        inner = dotted(path)
         if hasattr(leaf, "columns") and hasattr(leaf, "__getitem__"):
             return _columns(f"{name}: ", f"{inner}." if inner else "", leaf)
         if hasattr(leaf, "to_numpy") and hasattr(leaf, "dtype"):
@@ -200,8 +200,8 @@ def _columns(where: str, inside: str, table: Any) -> OrderedDict[Any, np.ndarray
     names = list(table.columns)
     twice = sorted({str(each) for each in names if names.count(each) > 1})
     if twice:
-        raise ValueError(f"{where}two columns are called {inside}{twice[0]}; rename one, or leave it out.")
-    return OrderedDict((each, _column(f"{where}column {inside}{each}", table[each])) for each in names)
+        raise ValueError(f"{where}two columns are called {inside}{harmless(twice[0])}; rename one, or leave it out.")
+    return OrderedDict((each, _column(f"{where}column {inside}{harmless(str(each))}", table[each])) for each in names)
 
 
 def _column(name: str, column: Any) -> np.ndarray:

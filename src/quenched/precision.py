@@ -14,9 +14,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from quenched.forks import insist_not_forked
+
 
 def in_double() -> AbstractContextManager:
-    """A scope in which JAX computes in 64 bits."""
+    """A scope in which JAX computes in 64 bits, if it can compute at all."""
+    insist_not_forked()
     _mended()
     return jax.enable_x64(True)
 

@@ -13,6 +13,13 @@ def harmless_lines(text: str) -> str:
     return "\n".join(map(harmless, text.split("\n")))
 
 
+def dotted(path: tuple) -> str:
+    """The way to a leaf of a pytree as a name, `a.b`; empty for the tree itself."""
+    from jax.tree_util import keystr  # not with this module: whoever only prints needs no JAX
+
+    return harmless(keystr(path, simple=True, separator="."))
+
+
 def shown(value: object, most: int = 200) -> str:
     """A value as messages show it: on one line, harmless, not for ever, and whatever it is."""
     try:

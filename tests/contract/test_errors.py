@@ -445,3 +445,22 @@ def test_a_pickle_is_never_opened(tmp_path):
     np.savez(path, **{"fit.json": np.array([print], dtype=object)}, allow_pickle=True)
     with pytest.raises(ValueError, match="is not a saved fit, or is damaged"):
         qd.load(path)
+
+
+NAME = "a\x1b[31m\u202e\n"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"data": {NAME: np.array([np.nan])}},
+        {"data": {NAME: np.array(["x"])}},
+        {"hyper": {NAME: np.nan}},
+        {"transforms": {NAME: 3}},
+        {NAME: 1},
+    ],
+)
+def test_names_in_messages_are_harmless(options):
+    with pytest.raises(ValueError, match=r"a\\x1b\[31m\\u202e\\n") as told:
+        qd.fit(lambda w, data=None, hyper=None: -0.5 * w**2, 0.0, progress=False, **options)
+    assert "\x1b" not in str(told.value)

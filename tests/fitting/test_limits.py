@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import quenched as qd
-from quenched import threads
+from quenched import forks, threads
 from quenched.compiling import program
-from quenched.execute import address_space, deadline, forks
+from quenched.execute import address_space, deadline
 from quenched.execute import living as living_
 from quenched.execute.living import Living
 from quenched.fitting import progress
@@ -154,6 +154,13 @@ def test_a_process_that_was_forked_after_a_fit_says_so_at_once(monkeypatch):
     monkeypatch.setattr(forks, "_first", os.getpid() + 1)
     with pytest.raises(ValueError, match=r"fork: this process was forked after a fit.*spawn"):
         qd.fit(lambda w: -(w**2), 0.0, progress=False)
+
+
+def test_so_does_what_a_fit_is_asked_for_afterwards(monkeypatch):
+    fit = qd.fit(lambda p: -0.5 * jnp.log(p) ** 2, 1.0, transforms=qd.positive, draws=8, check=64, progress=False)
+    monkeypatch.setattr(forks, "_first", os.getpid() + 1)
+    with pytest.raises(ValueError, match=r"fork: this process was forked after a fit"):
+        fit.sample(3, seed=0)
 
 
 def test_blas_is_as_before_whoever_leaves_last(monkeypatch):

@@ -6,7 +6,6 @@ from quenched.execute.deadline import GRACE, Expired, until
 from quenched.execute.effort import Effort, Program, effort
 from quenched.execute.execution import Elsewhere, Execution, Here, Work
 from quenched.execute.executor import Evaluation, Executor
-from quenched.execute.forks import insist_not_forked
 from quenched.execute.host import Host, HostFunction
 from quenched.execute.interrupts import interrupts_at_once, interrupts_held, obey_interrupts
 from quenched.execute.kept import folder_of_programs, keep_programs
@@ -51,7 +50,6 @@ __all__ = [
     "exchanged",
     "folder_of_programs",
     "in_small_calls",
-    "insist_not_forked",
     "interrupts_at_once",
     "interrupts_held",
     "keep_programs",

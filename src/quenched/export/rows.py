@@ -7,6 +7,7 @@ import numpy as np
 
 from quenched.precision import in_double
 from quenched.results import Fit
+from quenched.text import dotted
 
 _AT_A_TIME = 64  # samples
 
@@ -41,7 +42,7 @@ def observed_of(fit: Fit) -> dict[str, Any]:
     observed = {}
     for name, own in zip(_names(terms), held, strict=True):
         for path, value in jax.tree_util.tree_flatten_with_path(own.rows)[0] if name else ():
-            inner = jax.tree_util.keystr(path, simple=True, separator=".")
+            inner = dotted(path)
             observed[f"{name}.{inner}" if inner else f"{name}.data"] = np.asarray(value)
     return observed
 

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from quenched.numbers import check_data, insist_tree, plain_array
+from quenched.text import harmless
 from quenched.transforms import describe_space, leaf_name, lists_as_arrays
 
 
@@ -17,7 +18,7 @@ def read_data(data: Any) -> tuple[Any, int]:
     ValueError
         When the arrays do not agree on it.
     """
-    named = [(leaf_name(path) if path else "data", _array(path, leaf)) for path, leaf in _flat(data)]
+    named = [(harmless(leaf_name(path)) if path else "data", _array(path, leaf)) for path, leaf in _flat(data)]
     if not named:
         raise ValueError("data: there are none; give arrays with the problems along their first axis.")
     for name, array in named:
@@ -69,7 +70,7 @@ def read_starts(start: Any, transforms: Any, n: int, own_starts: bool):
 
 
 def _array(path: tuple, leaf: Any) -> np.ndarray:
-    return plain_array(f"data: {leaf_name(path)}" if path else "data", leaf)
+    return plain_array(f"data: {harmless(leaf_name(path))}" if path else "data", leaf)
 
 
 def _flat(data: Any) -> list:

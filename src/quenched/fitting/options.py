@@ -15,7 +15,7 @@ from quenched.families import Family, LowRank, Member, cholesky_or_nan, families
 from quenched.fitting.method import Joint, Method
 from quenched.numbers import positive_number, real_array, whole_number
 from quenched.targets import EntropyForm, Form, Target, Terms, in_files, kept_from_a_trace
-from quenched.text import shown
+from quenched.text import harmless, shown
 from quenched.transforms import Space, leaf_name
 
 _MOST_FULL = 2000  # parameters of a full covariance that was not asked for: beyond, it takes many minutes
@@ -228,7 +228,7 @@ def check_hyper(hyper: Any) -> None:
     for path, leaf in jax.tree_util.tree_flatten_with_path(hyper)[0]:
         array = np.asarray(leaf)
         if array.dtype.kind != "f" or not np.isfinite(array).all():
-            name = leaf_name(path) if path else "hyper"
+            name = harmless(leaf_name(path)) if path else "hyper"
             raise ValueError(f"hyper: {name} = {shown(leaf)}; hyperparameters must be finite floats.")
 
 
@@ -246,7 +246,7 @@ def with_hints(function: Callable[Arguments, Result]) -> Callable[Arguments, Res
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1)
                 hint = f"; did you mean {near[0]}?" if near else f"; the options are {', '.join(known)}."
-                raise ValueError(f"{name}: {function.__name__} has no such option{hint}")
+                raise ValueError(f"{harmless(name)}: {function.__name__} has no such option{hint}")
         try:
             return function(*arguments, **options)
         except Exception as error:

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Self
 
-from quenched.execute import GRACE, insist_not_forked, interrupts_held, take_what_linear_algebra_needs, until
+from quenched.execute import GRACE, interrupts_held, take_what_linear_algebra_needs, until
 from quenched.fitting.display import display_for
+from quenched.forks import note_process
 from quenched.numbers import yes_or_no
 from quenched.results import Status
 
@@ -26,7 +27,7 @@ class Watcher(AbstractContextManager):
         self.limit = until(self.ends)
 
     def __enter__(self) -> Self:
-        insist_not_forked()
+        note_process()
         take_what_linear_algebra_needs()
         self.held.__enter__()
         self.limit.__enter__()

@@ -14,6 +14,7 @@ from quenched.plots import plot_corner, plot_correlation, plot_marginals, plot_m
 from quenched.report.markup import Level, Markup, facts, figure, table, verdict_box
 from quenched.report.page import Document
 from quenched.results import Fit, Status, evidence_in_words, rows_of
+from quenched.text import dotted
 from quenched.trust import BAD, Trust, reweight
 
 _ROWS = 20_000  # of a table; the page holds them, and shows some hundred at a time
@@ -189,7 +190,7 @@ def _hyper(fit: Fit) -> Iterator[Markup]:
     named = jax.tree_util.tree_flatten_with_path(fit.hyper)[0]
     listed = []
     for path, value in named:
-        name = jax.tree_util.keystr(path, simple=True, separator=".") or "hyper"
+        name = dotted(path) or "hyper"
         array = np.asarray(value)
         for index in np.ndindex(array.shape):
             listed.append((name + (f"[{','.join(map(str, index))}]" if index else ""), float(array[index])))

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from quenched.posterior import natural_quantiles
+from quenched.text import dotted
 from quenched.trust import Weighed
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def describe(fit: "Fit", diagnosis: "Diagnosis | None" = None) -> list[tuple[str
     ]
     if fit.hyper is not None:
         named = jax.tree_util.tree_flatten_with_path(fit.hyper)[0]
-        shown = [f"{jax.tree_util.keystr(path, simple=True, separator='.')} = {_short(value)}" for path, value in named]
+        shown = [f"{dotted(path)} = {_short(value)}" for path, value in named]
         facts.insert(3, ("hyper", ", ".join(shown)))
     return facts + (_weighed(fit) if diagnosis is None else _diagnosed(diagnosis))
 

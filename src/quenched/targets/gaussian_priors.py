@@ -13,7 +13,7 @@ from quenched.numbers import finite_number, given_function, positive_number, rea
 from quenched.targets.explaining import explained
 from quenched.targets.form import DensePrior, ExactKLForm, GaussianPriorForm
 from quenched.targets.target import Target
-from quenched.text import shown
+from quenched.text import harmless, shown
 
 _SYMMETRIC = 1e-8  # differences of a covariance from its transpose that are rounding, in units of its diagonal
 _LEARNED_FROM = 0.1  # where learned precisions begin, as in Algorithm 1 of the paper
@@ -99,7 +99,7 @@ def regression(
     if not targets.size:
         raise ValueError("y: is empty; there is nothing to fit.")
     for path, leaf in jax.tree_util.tree_flatten_with_path(X)[0]:
-        real_array("X" + jax.tree_util.keystr(path), leaf)
+        real_array("X" + harmless(jax.tree_util.keystr(path)), leaf)
     start_prior = _LEARNED_FROM if prior_precision is None else _positive("prior_precision", prior_precision)
     start_noise = _LEARNED_FROM if noise_precision is None else _positive("noise_precision", noise_precision)
     return Target(

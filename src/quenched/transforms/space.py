@@ -254,7 +254,7 @@ def _given_transforms(transforms: object) -> dict[tuple[str, ...], Transform | N
     for path, transform in found:
         if transform is not None and not isinstance(transform, Transform):
             raise ValueError(
-                f"transforms: {leaf_name(path)} = {shown(transform)} is not a transform; use positive, above(a), below(b), "
+                f"transforms: {harmless(leaf_name(path))} = {shown(transform)} is not a transform; use positive, above(a), below(b), "
                 "interval(a, b), ordered, simplex, correlation_cholesky, real or None."
             )
     return {_keys(path): transform for path, transform in found}

@@ -12,7 +12,7 @@ from quenched.targets.target import Target
 from quenched.targets.terms.in_files import extremes, spooled
 from quenched.targets.terms.sees import Dot, EachEntry, SparseRows, Whole, read_index
 from quenched.targets.terms.terms import Held, Part, Term, Terms
-from quenched.text import shown
+from quenched.text import dotted, harmless, shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ def each(function: Callable[..., Any], data: Any = None, *, sees: Mapping[str, A
         if own is not None:
             lengths[f"what it sees of {leaf!r}"] = len(own.values if isinstance(own, SparseRows) else own)
     for path, array in jax.tree_util.tree_flatten_with_path(rows)[0]:
-        lengths["data" + jax.tree_util.keystr(path)] = len(array)
+        lengths["data" + harmless(jax.tree_util.keystr(path))] = len(array)
     n = _one_length(lengths)
     term = Term(function, tuple(parts), n, rows is not None)
     return Each(term, Held(rows, tuple(seen)))
@@ -120,7 +120,7 @@ def _read_rows(data: Any) -> Any:
     data = jax.tree.map(lambda leaf: spooled(leaf, "data") if is_iterator(leaf) else leaf, data, is_leaf=is_iterator)
     rows = read_arrays("data", data)
     for path, leaf in jax.tree_util.tree_flatten_with_path(rows)[0]:
-        name, array = jax.tree_util.keystr(path, simple=True, separator=".") or "data", plain_array("data", leaf)
+        name, array = dotted(path) or "data", plain_array("data", leaf)
         if array.dtype.kind not in "fiub":
             raise ValueError(f"data: {name} has dtype {array.dtype}; give arrays of numbers.")
         if array.ndim == 0:

@@ -5,18 +5,22 @@ import os
 _first: int | None = None  # the process in which JAX was first used by a fit
 
 
+def note_process() -> None:
+    """A fit uses JAX here."""
+    global _first
+    if _first is None:
+        _first = os.getpid()
+
+
 def insist_not_forked() -> None:
-    """Note that JAX is used here.
+    """Asked before anything is computed: a fit, and whatever a fit is asked for afterwards.
 
     Raises
     ------
     ValueError
-        When it was used before this process was forked.
+        When a fit has used JAX before this process was forked.
     """
-    global _first
-    if _first is None:
-        _first = os.getpid()
-    elif _first != os.getpid():
+    if _first is not None and _first != os.getpid():
         raise ValueError(
             "fork: this process was forked after a fit, and JAX has no threads here: it would wait for ever. Start workers "
             "before the first fit, or start them anew: multiprocessing.get_context('spawn'), or "
