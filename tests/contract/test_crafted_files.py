@@ -35,6 +35,7 @@ TEXTS = {
     "draws of no kind": ("settings", "draws", "../../etc"),
     "a seed that is none": ("settings", "seed", "0"),
     "groups": ("settings", "groups", [["a"]]),
+    "a family that moves the cursor": ("settings", "family", "full\x1b[2J"),
     "a tolerance": ("settings", "tolerance", None),
     "a bound that is text": ("numbers", "bound", "1.0"),
     "a bound that is an object to NumPy": ("numbers", "bound", 10**30),
@@ -68,6 +69,23 @@ def test_texts_that_cannot_be(name, content, tmp_path):
     np.savez(path, **{"fit.json": np.array(json.dumps(changed(text, *TEXTS[name])))}, **arrays)
     with pytest.raises(ValueError, match=r"fit.npz': (is not a saved fit, or is damaged|has format)"):
         qd.load(path)
+
+
+@pytest.mark.parametrize("name", ["n_draws", "n_evaluations", "n_objective_evaluations", "rounds"])
+@pytest.mark.parametrize("value", [np.inf, -1.0])
+def test_counts_of_many_fits_that_cannot_be(name, value, many, tmp_path):
+    path = tmp_path / "fits.npz"
+    np.savez(path, **{**many, f"fits.{name}": np.full_like(many[f"fits.{name}"], value, float)})
+    with pytest.raises(ValueError, match="is not a saved fit, or is damaged"):
+        qd.load(path)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    log_density = lambda w, data: -0.5 * jnp.sum((w - data) ** 2)
+    fits = qd.fit_many(log_density, np.zeros(2), np.ones((3, 2)), draws=8, check=64, progress=False)
+    with np.load(fits.save(tmp_path_factory.mktemp("saved") / "fits.npz")) as archive:
+        return {name: archive[name] for name in archive.files}
 
 
 PLACES = {

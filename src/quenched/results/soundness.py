@@ -1,5 +1,6 @@
 """Whether what a file says of a fit can be so: types, lengths and finiteness, before a fit is made of it."""
 
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from quenched.draws import TermDraws, kinds
 from quenched.results.outcome import Round
+from quenched.text import harmless
 from quenched.transforms import Space
 
 _COUNTS = ("n_draws", "n_evaluations", "n_objective_evaluations")
@@ -65,6 +67,14 @@ def _settings(settings: Any) -> None:
     )
     _insist(right, "the groups of the draws are none")
     _insist(all(isinstance(name, str) for name in settings), "a setting has no name")
+    _insist(all(harmless(one) == one for one in _texts_in(settings)), "a setting has control characters")
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for part in (*value, *value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts_in(part)
 
 
 def _one(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -104,6 +114,10 @@ def _many(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     for name, array in rows.items():
         wanted = (n, array.shape[1], len(Round._fields)) if name == "fits.rounds" and array.ndim == 3 else (n,)
         _insist(array.shape == wanted, f"{name} has shape {array.shape}")
+    counts = [rows[f"fits.{name}"] for name in _COUNTS]
+    rounds = rows["fits.rounds"][~np.isnan(rows["fits.rounds"][..., 0])]  # others have had fewer
+    counted = all(bool(((one >= 0) & (one <= _AT_MOST)).all()) for one in (*counts, rounds[:, [0, 4]]))
+    _insist(counted, "its counts are none")
     if "log_ratios" in arrays:
         each, ratios = arrays["log_ratios.lengths"], arrays["log_ratios"]
         right = each.shape == (n,) and each.dtype.kind in "iu" and (each >= 0).all() and ratios.shape == (each.sum(),)
