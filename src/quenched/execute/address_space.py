@@ -69,7 +69,7 @@ def _take(threads: int) -> None:
 
     def multiply() -> None:
         together.wait()
-        matrix @ matrix
+        np.dot(matrix, matrix)
         scipy.linalg.solve_triangular(matrix, matrix, lower=True)
 
     workers = [Thread(target=multiply) for _ in range(threads)]

@@ -1,7 +1,6 @@
 """Whether what a file says of a fit can be so: types, lengths and finiteness, before a fit is made of it."""
 
 from collections.abc import Iterator
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -133,9 +132,8 @@ def _optima(optima: Any) -> None:
 
 def _is_number(value: Any) -> bool:
     """One that NumPy takes as such: whole numbers of any length are objects to it."""
-    return (
-        isinstance(value, Real) and not isinstance(value, bool) and (isinstance(value, float) or abs(value) <= _AT_MOST)
-    )
+    whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _AT_MOST
+    return whole or isinstance(value, float)
 
 
 def _is_whole(value: Any) -> bool:
