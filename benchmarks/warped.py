@@ -25,7 +25,7 @@ import posteriordb
 
 SKEWED = ("garch", "lotka", "schools", "gp_pois")
 CHECKS = 20_000
-CHAINS, STEPS, LEAPS = 128, 1500, 10
+CHAINS, STEPS, LEAPS = 64, 1000, 10
 
 
 def transform(constraint):

@@ -1,5 +1,8 @@
 """Remarks on where a fit has gone."""
 
+import warnings
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -40,3 +43,11 @@ def test_of_many_a_few_are_named():
     assert said.count("began at") == 3
     assert "; 2 more changed their sign. " in said
     assert "w[1]" not in said
+
+
+def test_a_bound_of_minus_infinity_is_told_in_words_and_not_in_warnings():
+    beyond = lambda p: jnp.where(p["s"] > 0.0, -3.0 * jnp.log(jnp.abs(p["s"])) - 1.0 / jnp.abs(p["s"]), -jnp.inf)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(qd.FitError, match=r"minus infinity at .* give a transform"):
+            qd.fit(beyond, {"s": 1.0}, progress=False)

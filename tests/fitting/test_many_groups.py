@@ -85,7 +85,7 @@ def test_a_wrong_one_is_not_and_the_weights_say_by_how_much(wrong):
     moved = wrong.mean["log_sd"] + wrong.collapsed.shift[place] * wrong.sd["log_sd"]
     np.testing.assert_allclose(moved, mean, atol=0.1 * sd)
     np.testing.assert_allclose(wrong.collapsed.ratio[place] * wrong.sd["log_sd"], sd, rtol=0.1)
-    assert "by importance weights the mean of log_sd" in wrong.verdict
+    assert "importance weights move the mean of log_sd" in wrong.verdict
 
 
 def test_what_hardly_fewer_numbers_share_is_not_integrated_over():
