@@ -37,7 +37,7 @@ STEPS = (
     Step(("More than 2,000 without such structure?", "chosen by itself there"), 'family=qd.LowRank(10), or "diagonal", qd.Blocks()', "then diagnose().linear_response for the sds"),
     Step(("Do a few parameters set the spread", "of the others? sds, persistence"), "qd.nested(log_density, start, outer=[...])", "a Gaussian for each value of the outer ones"),
     Step(("Does a pass over the rows take long,", "or are they more than memory holds?"), "method=qd.Streaming(), data=numpy.memmap(...)", "of qd.each terms: some rows a step, then all"),
-    Step(("Must it be as in the paper,", "or cost what another method costs?"), "draws=qd.iid(256, dim), method=qd.Alternating()", "else matched draws grow as needed, and all is raised together"),
+    Step(("Must it be as in the paper,", "or cost what another method costs?"), "draws=qd.iid(256, dim), method=qd.Alternating()", "else matched draws grow, and all is raised together"),
     Step(("Does the verdict not trust the sds?", "skewed, bent, near a bound"), 'family="auto"', "full, or warped where that is nearer"),
     Step(("Everything else", "and the way to begin"), "qd.fit(log_density, start)", "full Gaussian, matched draws, joint ascent"),
 )  # fmt: skip

@@ -66,7 +66,8 @@ def faces() -> str:
         people, images = found["people_won"], found["images_won"]
         won = (f"{float(people[0]):.0f} of {people[1]}", f"{100.0 * float(images[0]):.2f} % of {int(images[1]):,}")
         rows.append(("ours" if mode == "default" else "as in the paper", method, *won))
-    return f"{_run('faces')}:\n\n{_table(('', 'nearer to the clean image', 'people', 'test images'), rows)}"
+    heads = ("", "nearer to the clean image", "people", "test images")
+    return f"{_run('faces')}:\n\n{_table(heads, rows)}" if rows else "No newer run than that below is held."
 
 
 def groundmotion() -> str:
@@ -107,7 +108,7 @@ def improved() -> str:
 def improved_seconds() -> str:
     """Seconds of the processor, of what was run in full."""
     rows = []
-    for dataset, found in _held("improved", "improved").items():
+    for dataset, found in _read(HELD / "improved.csv", "improved").items():
         own = [found.get(("default", method, "seconds")) for method in (*METHODS.values(), "truth")]
         rows.append((dataset, *("–" if one is None else f"{float(one['value']):.1f}" for one in own)))
     return _table(("", *METHODS, "the truth"), rows)
@@ -122,8 +123,6 @@ def _error_cell(error: float | None, ratio: float | None, evidence: float | None
 
 def _run(experiment: str) -> str:
     """Which run the rows of an experiment are of, as the beginning of a sentence."""
-    if not _held(experiment):
-        return "No run of this version is held yet"
     size = _size(experiment)
     runs = HELD / f"{size}.json"
     known = json.loads(runs.read_text(encoding="utf-8")) if runs.exists() else {}
@@ -188,9 +187,9 @@ def _nats(value: str) -> str:
 
 
 def _pair(value: str, spread: str) -> str:
-    return f"{float(value):.3f} ± {float(spread):.3f}"
+    return f"{float(value):.3f}\u00a0±\u00a0{float(spread):.3f}"  # on one line
 
 
 def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [heads, ("---",) * len(heads), *rows] if rows else []
+    lines = [heads, ("---",) * len(heads), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

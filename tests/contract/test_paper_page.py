@@ -83,7 +83,9 @@ def test_rows_of_a_newer_run_replace_those_of_its_experiments(tables, tmp_path, 
     take_run = importlib.import_module("take_run")
     assert take_run.take(run, held) == held / "full.csv"
     assert "From a `--full` run (quenched 9, 2030-01-01)" in tables.logistic()
-    assert _rows(tables.logistic()) == ["| d | 1.000 ± 0.000 | 0.750 ± 0.100 | 0.750 ± 0.100 | 1.000 / 0.750 |"]
+    assert _rows(tables.logistic()) == [
+        "| d | 1.000 ± 0.000 | 0.750 ± 0.100 | 0.750 ± 0.100 | 1.000 / 0.750 |".replace(" ± ", "\u00a0±\u00a0")
+    ]
     with (held / "full.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [one["metric"] for one in rows] == ["accuracy"] * 4

@@ -54,10 +54,11 @@ class RelevanceVectorClassifier(ClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> from quenched.models import RelevanceVectorClassifier
-    >>> place = np.linspace(-3.0, 3.0, 30)[:, None]
-    >>> model = RelevanceVectorClassifier().fit(place, place[:, 0] > 0.0)
-    >>> model.predict([[-2.0], [2.0]])
-    array([False,  True])
+    >>> random = np.random.default_rng(0)
+    >>> clouds = np.concatenate([random.normal(-1.0, 1.0, (30, 2)), random.normal(1.0, 1.0, (30, 2))])
+    >>> model = RelevanceVectorClassifier().fit(clouds, np.repeat([0, 1], 30))
+    >>> model.predict([[-1.0, -1.0], [1.0, 1.0]])
+    array([0, 1])
     """
 
     _machine: MulticlassRVM
