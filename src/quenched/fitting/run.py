@@ -118,9 +118,11 @@ class Run:
             judged = self.alone.judge(Entries(index, posterior, hyper, standing.reached.bound), draws)
             hyper, bound = judged.hyper, judged.bound
         else:
-            one = lambda place: worth(self.batch.one(place), *rows((posterior, hyper), place), draws, profile=True)
-            bounds, hypers = zip(*map(one, index.tolist()), strict=True)
-            hyper, bound = stacked(list(hypers)), np.array(bounds)
+            found = []
+            for place in index.tolist():
+                own, given = rows((posterior, hyper), place)
+                found.append(worth(self.batch.one(place), own, given, draws, profile=True))
+            hyper, bound = stacked([best for _, best in found]), np.array([bound for bound, _ in found])
             standing.costs.add(index, draws.n)
         standing.costs.add(index, 0, 1)
         standing.keep(index, posterior, hyper, bound, code, draws=draws)

@@ -17,7 +17,7 @@ from quenched.families import lengthen, log_slopes, no_tails, turns
 from quenched.nesting.algebra import Dense
 from quenched.nesting.at_mode import AtMode
 from quenched.nesting.by_draws import ByDraws, DrawArrays
-from quenched.nesting.by_terms import read_terms
+from quenched.nesting.by_terms import TermArrays, read_terms
 from quenched.nesting.few import insist_few_inside
 from quenched.nesting.guess import Guess, constant, learned
 from quenched.nesting.newton import Conditionals, Inner, Solved, solve
@@ -30,8 +30,9 @@ from quenched.targets import Target, fingerprint
 
 _COLD = 1e2  # precision of the first guess
 _DRAWS = 8  # for each inner coordinate, of a log density without known terms
-_LANES = (64, 16)  # solved together: of inner problems with few entries for each coordinate, and with so many
-_CROWDED = 64  # that they would not stay near the processor
+_LANES = (64, 16)  # solved together: of small inner problems, and of those
+_CROWDED = 64  # with so many entries for each coordinate that they would not stay near the processor,
+_LONG = 50_000  # or whose rows are asked at so many points that a few outer points alone are not to pay for 64
 _DIFFERENCE = 1e-3  # of outer coordinates
 _AT_REST = 1e-4  # error of a search beyond which it has failed
 
@@ -61,6 +62,11 @@ class Outer:
     handed: Handed
     remembered: Remembered
     tails: np.ndarray  # of the outer coordinates: what is fitted has them shortened
+
+    @property
+    def lanes(self) -> int:
+        """Inner problems that are solved together."""
+        return _lanes(self.inner, self.handed.arrays)
 
     @property
     def target(self) -> Target:
@@ -109,7 +115,7 @@ class Outer:
     def _again(self, found: Solved, thetas: np.ndarray, failed: np.ndarray) -> None:
         """Once more for some of them; what is found then is put in its place."""
         guess = self.handed.guess.narrow(self.inner.algebra)
-        again = self._solved(thetas[failed], self.handed._replace(guess=guess), _nothing(self.inner))
+        again = self._solved(thetas[failed], self.handed._replace(guess=guess), _nothing(self.inner, self.lanes))
         better = again.error <= _AT_REST
         into = failed[better]
         for whole, part in zip(jax.tree.leaves(found.conditionals), jax.tree.leaves(again.conditionals), strict=True):
@@ -120,7 +126,7 @@ class Outer:
     def _solved(self, thetas: np.ndarray, handed: Handed, remembered: Remembered) -> Solved:
         found = []
         with in_double():
-            lanes = _lanes(self.inner)
+            lanes = self.lanes
             for first in range(0, len(thetas), lanes):
                 part = thetas[first : first + lanes]
                 fill = np.repeat(part[:1], lanes - len(part), axis=0)  # one shape is compiled
@@ -150,12 +156,14 @@ def _solve(inner: Inner, thetas: Array, handed: Handed, near: Near | None) -> So
     return solve_from(inner, thetas, handed, near)
 
 
-def _lanes(inner: Inner) -> int:
-    return _LANES[inner.algebra.size > _CROWDED * inner.algebra.dim]
+def _lanes(inner: Inner, arrays: Any) -> int:
+    terms = arrays.terms if isinstance(arrays, TermArrays) else ()
+    points = sum(len(rows.own.back) * len(rows.z) for rows in terms)
+    return _LANES[inner.algebra.size > _CROWDED * inner.algebra.dim or points > _LONG]
 
 
-def _nothing(inner: Inner) -> Remembered:
-    return Remembered(inner.algebra.dim, inner.algebra.size, least=_lanes(inner))
+def _nothing(inner: Inner, lanes: int) -> Remembered:
+    return Remembered(inner.algebra.dim, inner.algebra.size, least=lanes)
 
 
 def make_outer(
@@ -181,9 +189,8 @@ def make_outer(
     precision = np.zeros((inner.algebra.size, 1))
     precision[inner.algebra.diagonal] = _COLD
     cold = Conditionals(point[split.inner_places][:, None], precision)
-    return Outer(
-        inner, split, Handed(arrays, constant(theta, cold, inner.algebra)), _nothing(inner), no_tails(len(theta))
-    )
+    handed = Handed(arrays, constant(theta, cold, inner.algebra))
+    return Outer(inner, split, handed, _nothing(inner, _lanes(inner, arrays)), no_tails(len(theta)))
 
 
 def _structure(inner: Any) -> Hashable:

@@ -221,7 +221,7 @@ def judged(
 def _checks(dim: int) -> int | None:
     """How many check draws: as in every fit, unless these would hold too many numbers."""
     most = max(_FEWEST_CHECKS, _CHECKED // dim)
-    return None if 5 * _JUDGED <= most else most
+    return None if most >= 5 * _JUDGED else most
 
 
 def posterior_of(problem: Outer, outer: Fit, shift: Shift | None = None) -> Any:

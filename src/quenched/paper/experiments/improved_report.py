@@ -50,7 +50,8 @@ def sections(outcomes: Sequence[Outcome], records: Sequence[Record]) -> list[Sec
         "better), which are exact whatever the coordinates are. Errors of means are "
         "in true standard deviations, those of standard deviations are logarithms of ratios, root mean square over all "
         "parameters; the distance of marginals is that of Kolmogorov, averaged. Seconds are those of the processor, "
-        "compilation included; expectation propagation begins at the full Gaussian, whose seconds are counted with its own.",
+        "compilation included, and what one method compiles serves those that come after it, in the order of the tables; "
+        "expectation propagation begins at the full Gaussian, whose seconds are counted with its own.",
         *_winners(found),
         "Of each method, over all data sets on which it ran:",
         _by_method(found),
