@@ -4,7 +4,7 @@ from quenched.nesting.algebra import Dense
 from quenched.nesting.bordered import Bordered
 
 MOST_ENTRIES = 500_000  # of a factor: 1,000 parameters that all go with each other
-MOST_INSIDE = 3_000  # of which the covariance of all is kept
+MOST_INSIDE = 2_000  # of which the covariance of all is kept
 
 
 class TooManyInside(ValueError):

@@ -61,7 +61,7 @@ class MixedModel:
     The priors are weak. With s the standard deviation of a gaussian response and 1 for all others: fixed effects N(0, (10 s / sd
     of the column)²), the intercept N(0, (10 s + |mean of a gaussian response|)²), standard deviations half-normal of scale 2.5 s,
     correlations LKJ(2), the logarithm of a dispersion N(log s, 2²); of an ordinal response the first cut point N(0, 5²) and the
-    logarithms of the steps to the others N(0, 1.5²). Up to 3,000 effects of one grouping, or of nested ones, have a Gaussian for every
+    logarithms of the steps to the others N(0, 1.5²). Up to 2,000 effects of one grouping, or of nested ones, have a Gaussian for every
     value of the hyperparameters; of crossed groupings, as many as 500,000 pairs of them. With more, "integrated" is one Gaussian
     over effects and hyperparameters together, and a warning says so.
 
