@@ -56,7 +56,7 @@ def rotated(mode: np.ndarray, covariance: np.ndarray, top: float) -> Rotated:
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class OuterDesign:
     """Points with weights: ∫ p(θ) f(θ) dθ ≈ exp(log_evidence) Σ weight f(point); and a smooth log density through them."""
 
     kind: str
@@ -79,7 +79,7 @@ class Design:
         return value + monomials(near, self.degree) @ self.residual
 
 
-def grid(axes: Rotated, log_densities: LogDensities) -> Design:
+def grid(axes: Rotated, log_densities: LogDensities) -> OuterDesign:
     """All points of a grid in z between the ends of its axes.
 
     Raises
@@ -108,7 +108,7 @@ def grid(axes: Rotated, log_densities: LogDensities) -> Design:
     features = np.asarray(monomials(z[seen], degree))
     residual = np.linalg.lstsq(features * importance[:, None], left * importance, rcond=1e-10)[0]
     box = _STEP * np.array(ends, float).T
-    return Design("grid", axes, points, np.exp(log_weights - total), evidence, halves, residual, degree, box)
+    return OuterDesign("grid", axes, points, np.exp(log_weights - total), evidence, halves, residual, degree, box)
 
 
 def _reach(axes: Rotated, log_densities: LogDensities, place: int, sign: int) -> int:
@@ -120,7 +120,7 @@ def _reach(axes: Rotated, log_densities: LogDensities, place: int, sign: int) ->
     return sign * int(steps[np.argmax(fallen)] if fallen.any() else _FURTHEST)
 
 
-def composite(axes: Rotated, log_densities: LogDensities) -> Design:
+def composite(axes: Rotated, log_densities: LogDensities) -> OuterDesign:
     """The central composite design."""
     m = axes.dim
     units = np.repeat(np.eye(m), 2, axis=0) * np.tile([-1.0, 1.0], m)[:, None]
@@ -139,7 +139,7 @@ def composite(axes: Rotated, log_densities: LogDensities) -> Design:
     total = np.logaddexp.reduce(log_weights)
     # On a Gaussian the shares add up to f² / (f² − 1) times its top, where its integral is (2π)^(m/2) times that.
     evidence = float(total + 0.5 * m * np.log(2.0 * np.pi) + np.log1p(-1.0 / radius) + axes.log_volume)
-    return Design("composite", axes, points, np.exp(log_weights - total), evidence, halves)
+    return OuterDesign("composite", axes, points, np.exp(log_weights - total), evidence, halves)
 
 
 def corners(m: int) -> np.ndarray:

@@ -11,13 +11,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.baselines.designs import Design, composite, grid, rotated
+from quenched.baselines.designs import OuterDesign, composite, grid, rotated
 from quenched.baselines.laplace import laplace
 from quenched.baselines.skew_normal import COLUMNS, mixed
 from quenched.fitting import fit, told, with_hints
 from quenched.nesting import (
-    Asked,
-    Posed,
+    DividedModel,
+    NestedOptions,
     ThirdOrder,
     better_guess,
     fit_nested,
@@ -88,7 +88,7 @@ def nested_laplace(
             f'design={shown(design)}: use "grid", "composite", "draws", or leave it to the number of outer parameters.'
         )
     correct, throw = yes_or_no("correct", correct), yes_or_no("throw", throw)
-    asked = Asked(
+    asked = NestedOptions(
         data=data,
         family=family,
         transforms=transforms,
@@ -104,7 +104,7 @@ def nested_laplace(
     return told(_by_design(pose(log_density, start, outer, asked), design, correct, asked), throw)
 
 
-def _by_design(posed: Posed, design: str | None, correct: bool, asked: Asked) -> Fit:
+def _by_design(posed: DividedModel, design: str | None, correct: bool, asked: NestedOptions) -> Fit:
     began, quiet = time.perf_counter(), {"seed": asked.seed, "throw": False, "progress": asked.progress}
     mode = laplace(posed.problem.target, posed.begin, **quiet)
     if mode.status in (Status.NOT_FINITE, Status.NO_ASCENT):
@@ -139,7 +139,7 @@ def _by_design(posed: Posed, design: str | None, correct: bool, asked: Asked) ->
     return judged(posed, outer, began, asked, note=note, settings=settings, before=mode, shift=shift)
 
 
-def _corrected(posed: Posed, design: Design) -> dict[str, list[Any]]:
+def _corrected(posed: DividedModel, design: OuterDesign) -> dict[str, list[Any]]:
     """Marginals of all parameters on the real line: inner ones as mixtures over the design, outer ones by its moments."""
     seen = np.flatnonzero(design.weights > 1e-12)
     solved = posed.problem.solved(design.points[seen])

@@ -14,7 +14,7 @@ import numpy as np
 
 from quenched.compiling import program
 from quenched.families import Pattern, make_pattern
-from quenched.nesting import RowArrays, Rows, Split, read_rows, seen_by
+from quenched.nesting import RowArrays, Split, TermRows, read_rows, seen_by
 
 _NODES = 64  # of quadrature in one number
 _PROPER = 1e-10  # of a precision, relative
@@ -31,7 +31,7 @@ class Gaussians(NamedTuple):
 class Sites:
     """Terms of one kind: which combinations of the parameters their rows see, and at which points they are asked."""
 
-    rows: Rows
+    rows: TermRows
     arrays: RowArrays
     columns: np.ndarray  # (rows, few)
     values: np.ndarray  # (rows, size, few)
@@ -69,7 +69,9 @@ def read_sites(local: Any, split: Split, point: np.ndarray, given: Any, seed: in
     return terms, pattern
 
 
-def _read(rows: Rows, arrays: RowArrays, columns: np.ndarray, pattern: Pattern, point: np.ndarray, given: Any) -> Sites:
+def _read(
+    rows: TermRows, arrays: RowArrays, columns: np.ndarray, pattern: Pattern, point: np.ndarray, given: Any
+) -> Sites:
     values = np.asarray(arrays.maps.values)
     size = values.shape[1]
     places = pattern.places(columns[:, :, None], columns[:, None, :])
@@ -144,7 +146,7 @@ def _normaliser(precision: np.ndarray, shift: np.ndarray) -> np.ndarray:
 
 
 @partial(program, of_functions=True, static_argnums=0)
-def second_order(rows: Rows, arrays: RowArrays, centre: Any, given: Any) -> Any:
+def second_order(rows: TermRows, arrays: RowArrays, centre: Any, given: Any) -> Any:
     """Values, slopes and curvatures of all rows in the combinations that they see."""
     value = lambda v, own: rows.at(v, jnp.zeros(0), own, given)
     of_row = lambda v, own: (value(v, own), jax.grad(value)(v, own), jax.hessian(value)(v, own))
@@ -152,7 +154,7 @@ def second_order(rows: Rows, arrays: RowArrays, centre: Any, given: Any) -> Any:
 
 
 @partial(program, of_functions=True, static_argnums=0)
-def _tilted(rows: Rows, arrays: RowArrays, means: Any, factors: Any, cavity: Any, shift: Any, given: Any) -> Any:
+def _tilted(rows: TermRows, arrays: RowArrays, means: Any, factors: Any, cavity: Any, shift: Any, given: Any) -> Any:
     """Log mass, mean and covariance of term times cavity, by points of the current marginal, which is near to it."""
 
     def of_row(mean, factor, precision, shift, own):
@@ -173,7 +175,9 @@ def _tilted(rows: Rows, arrays: RowArrays, means: Any, factors: Any, cavity: Any
 
 
 @partial(program, of_functions=True, static_argnums=0)
-def log_errors(rows: Rows, arrays: RowArrays, means: Any, spreads: Any, precision: Any, shift: Any, given: Any) -> Any:
+def log_errors(
+    rows: TermRows, arrays: RowArrays, means: Any, spreads: Any, precision: Any, shift: Any, given: Any
+) -> Any:
     """log E[term / site] of every row under Gaussians of the one number that it sees; means are (rows, places)."""
 
     def of_row(mean, spread, precision, shift, own):

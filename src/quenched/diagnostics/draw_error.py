@@ -37,7 +37,7 @@ class DrawError(NamedTuple):
     bound: float
 
 
-class Outcome(NamedTuple):
+class AnswerOfDraws(NamedTuple):
     """What one set of draws leads to."""
 
     mean: Parameters
@@ -46,10 +46,10 @@ class Outcome(NamedTuple):
     bound: float
 
 
-def answer_of(problem: Problem, posterior: Member, hyper: Hyper, bound: float) -> Outcome:
+def answer_of(problem: Problem, posterior: Member, hyper: Hyper, bound: float) -> AnswerOfDraws:
     """Means and standard deviations in natural units, hyperparameters as the user wrote them, and the bound."""
     mean, sd = natural_moments(Posterior(jax.tree.map(np.asarray, posterior)), problem.space)
-    return Outcome(mean, sd, problem.describe_hyper(hyper), bound)
+    return AnswerOfDraws(mean, sd, problem.describe_hyper(hyper), bound)
 
 
 def draw_error(
@@ -57,10 +57,10 @@ def draw_error(
     coordinates: Coordinates,
     hyper: Hyper,
     draws: Draws,
-    own: Outcome,
+    own: AnswerOfDraws,
     count: int,
     seed: int,
-    read: Callable[[Problem, Member, Hyper, float], Outcome] = answer_of,
+    read: Callable[[Problem, Member, Hyper, float], AnswerOfDraws] = answer_of,
 ) -> tuple[DrawError, int]:
     """The errors, and the gradient evaluations they took.
 
@@ -85,7 +85,7 @@ def draw_error(
     return DrawError(errors.mean, errors.sd, errors.hyper, float(errors.bound)), n_evaluations
 
 
-def with_distance(errors: DrawError, own: Outcome, top: Outcome) -> DrawError:
+def with_distance(errors: DrawError, own: AnswerOfDraws, top: AnswerOfDraws) -> DrawError:
     """Errors that hold for an ascent that stopped short of its top: the way that is left counts, too."""
     both = lambda error, here, there: np.hypot(error, np.abs(there - here))
     mean, sd = (

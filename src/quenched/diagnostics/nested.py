@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from quenched.diagnostics.curvature import Curvature, whitened
-from quenched.diagnostics.draw_error import DrawError, Outcome, draw_error
+from quenched.diagnostics.draw_error import AnswerOfDraws, DrawError, draw_error
 from quenched.diagnostics.linear_response import LinearResponse
 from quenched.diagnostics.optimisation import OptimisationError, optimisation_error
 from quenched.families import Member
@@ -57,7 +57,7 @@ class _Answering:
         self.member, self.space = fit.posterior.member, fit.space
         self.z = moment_draws(fit.posterior.dim).points
 
-    def __call__(self, problem: Problem, posterior: Member, hyper: Hyper, bound: float) -> Outcome:
+    def __call__(self, problem: Problem, posterior: Member, hyper: Hyper, bound: float) -> AnswerOfDraws:
         own: Any = self.member
         places, z = np.array(own.places), self.z.copy()
         thetas = Posterior(posterior).transform(z[:, places])
@@ -65,4 +65,4 @@ class _Answering:
             z[:, places] = np.asarray(own.outer.standardise(thetas))
         natural = to_natural(self.space, Posterior(own).transform(z))
         mean, sd = (jax.tree.map(lambda leaf, of=of: of(leaf, axis=0), natural) for of in (np.mean, np.std))
-        return Outcome(mean, sd, None, bound)
+        return AnswerOfDraws(mean, sd, None, bound)

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.diagnostics.draw_error import DrawError, Outcome, answer_of, spread_error
+from quenched.diagnostics.draw_error import AnswerOfDraws, DrawError, answer_of, spread_error
 from quenched.diagnostics.linear_response import Response
 from quenched.diagnostics.optimisation import OptimisationError
 from quenched.draws import Purpose, TermDraws, generator
@@ -36,7 +36,7 @@ def terms_optimisation_error(bound: ProjectedBound, posterior: _Sparse, hyper: H
 
 
 def terms_draw_error(
-    problem: Problem, posterior: _Sparse, hyper: Hyper, draws: TermDraws, own: Outcome, count: int
+    problem: Problem, posterior: _Sparse, hyper: Hyper, draws: TermDraws, own: AnswerOfDraws, count: int
 ) -> tuple[DrawError, int]:
     """The errors due to the draws, and the gradient evaluations they took."""
     sets = [draws.another(1 + index) for index in range(count)]

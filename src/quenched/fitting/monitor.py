@@ -38,7 +38,7 @@ def check(driver: Driver, entries: Entries, draws: CheckDraws, *, n: int, known:
     `known` are log ratios at the first of them, in rows, where these posteriors have been checked by fewer before.
     """
     many = len(entries.index)
-    points, blocks, kept = Moments.none(many), Moments.none(many), []
+    points, blocks, kept = RunningMoments.none(many), RunningMoments.none(many), []
     known = np.zeros((many, 0)) if known is None else known
     for fresh in draws.batches(n):
         again = known[:, points.n : points.n + len(fresh)]
@@ -70,7 +70,7 @@ def _ratios(driver: Driver, entries: Entries, draws: np.ndarray) -> np.ndarray:
     return np.concatenate(found, axis=1)
 
 
-class Moments(NamedTuple):
+class RunningMoments(NamedTuple):
     """Mean and sum of squared deviations of some values, in rows."""
 
     n: int
@@ -78,10 +78,10 @@ class Moments(NamedTuple):
     squares: np.ndarray
 
     @staticmethod
-    def none(rows: int) -> "Moments":
-        return Moments(0, np.zeros(rows), np.zeros(rows))
+    def none(rows: int) -> "RunningMoments":
+        return RunningMoments(0, np.zeros(rows), np.zeros(rows))
 
-    def with_more(self, values: np.ndarray) -> "Moments":
+    def with_more(self, values: np.ndarray) -> "RunningMoments":
         """With more values in every row (Chan, Golub and LeVeque 1983)."""
         n = values.shape[1]
         if n == 0:
@@ -90,12 +90,14 @@ class Moments(NamedTuple):
             centre = values.mean(axis=1)
             squares = np.sum((values - centre[:, None]) ** 2, axis=1)
             if self.n == 0:
-                return Moments(n, centre, squares)
+                return RunningMoments(n, centre, squares)
             away, whole = centre - self.mean, self.n + n
-            return Moments(whole, self.mean + away * n / whole, self.squares + squares + away**2 * self.n * n / whole)
+            return RunningMoments(
+                whole, self.mean + away * n / whole, self.squares + squares + away**2 * self.n * n / whole
+            )
 
 
-def _error(points: Moments, blocks: Moments) -> np.ndarray:
+def _error(points: RunningMoments, blocks: RunningMoments) -> np.ndarray:
     """By the blocks, each with a scramble of its own; by the points, as if they were independent, where those are few."""
     n = blocks.n
     if n < _FEWEST_BLOCKS:

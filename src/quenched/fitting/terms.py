@@ -12,7 +12,7 @@ from quenched.fitting.method import Method
 from quenched.fitting.rows import stacked
 from quenched.fitting.start import Starts
 from quenched.fitting.variational_newton import (
-    Newton,
+    NewtonEnd,
     NewtonPoint,
     Stand,
     nats_left,
@@ -95,7 +95,7 @@ class TermsAlone(Alone):
         return Judged(np.array(bounds), entries.hyper, np.array(finite, bool), np.array(promises))
 
     def climb(self, entries: Entries, draws: TermDraws, method: Method, slack: float, record: Record | None) -> Summit:
-        found: list[Newton] = []
+        found: list[NewtonEnd] = []
         for problem, posterior, hyper in self._each(entries):
             bound = self.bound(problem, draws, skewed=not posterior.affine)
             enough = max(_WORTH * slack, _PRECISE)

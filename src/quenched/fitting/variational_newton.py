@@ -64,7 +64,7 @@ class Stand(NamedTuple):
         return StretchedGaussian(gaussian, self.skew) if len(self.skew) else gaussian  # pyright: ignore
 
 
-class Newton(NamedTuple):
+class NewtonEnd(NamedTuple):
     """Where an ascent ended."""
 
     posterior: SparseGaussian | StretchedGaussian
@@ -294,7 +294,7 @@ def variational_newton(
     watch: Watch,
     enough: float = 0.0,
     known: Stand | None = None,
-) -> Newton:
+) -> NewtonEnd:
     """Raise the bound until less than `nats` are to be gained; where steps overshoot for long, less than `enough`.
 
     `known` is what has been found at a posterior before, perhaps at this one.
@@ -303,7 +303,7 @@ def variational_newton(
     same = known is not None and all(map(np.array_equal, known[:4], point[:4]))
     at = known if same else stand_at(bound, point)
     if at is None:
-        return Newton(posterior, hyper, -np.inf, -np.inf, Code.NOT_FINITE, "", 1)
+        return NewtonEnd(posterior, hyper, -np.inf, -np.inf, Code.NOT_FINITE, "", 1)
     ascent, first, code, note = NewtonAscent(bound, at), at.bound, Code.MAX_EVALUATIONS, ""
     last, widest = np.inf, 1.0 + np.max(at.mean**2) + np.max(at.factor.variances)
     random = generator(0, Purpose.PROBES)
@@ -334,7 +334,7 @@ def variational_newton(
             break
         last = rise
     end = ascent.at
-    return Newton(
+    return NewtonEnd(
         end.member(bound.pattern), hyper._replace(free=end.free), end.bound, first, code, note, ascent.n_bounds + 1
     )
 

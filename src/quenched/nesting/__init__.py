@@ -5,21 +5,21 @@ from quenched.nesting.few import TooManyInside
 from quenched.nesting.newton import Conditionals
 from quenched.nesting.outer import Outer
 from quenched.nesting.returning import outer_of
-from quenched.nesting.rows import Own, RowArrays, Rows, read_rows, seen_by
+from quenched.nesting.rows import Own, RowArrays, TermRows, read_rows, seen_by
 from quenched.nesting.split import Split
 from quenched.nesting.third_order import ThirdOrder, third_order
-from quenched.nesting.whole import Asked, Posed, better_guess, fit_nested, judged, nested, of_outer, pose
+from quenched.nesting.whole import DividedModel, NestedOptions, better_guess, fit_nested, judged, nested, of_outer, pose
 
 __all__ = [
-    "Asked",
     "Conditionals",
     "Dense",
+    "DividedModel",
+    "NestedOptions",
     "Outer",
     "Own",
-    "Posed",
     "RowArrays",
-    "Rows",
     "Split",
+    "TermRows",
     "ThirdOrder",
     "TooManyInside",
     "better_guess",

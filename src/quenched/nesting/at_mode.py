@@ -16,7 +16,7 @@ from quenched.nesting.algebra import Dense, Inverse
 from quenched.nesting.bordered import Bordered
 from quenched.nesting.by_draws import ByDraws
 from quenched.nesting.by_terms import ByTerms
-from quenched.nesting.newton import Expected, Inner, entropy
+from quenched.nesting.newton import Inner, InnerExpected, entropy
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class AtMode(Inner):
     def closing(self, inverse: Inverse) -> Array:
         return entropy(inverse, self.algebra.dim) - 0.5 * self.algebra.dim
 
-    def expected(self, thetas: Array, mean: Array, inverse: Inverse, arrays: Any) -> Expected:
+    def expected(self, thetas: Array, mean: Array, inverse: Inverse, arrays: Any) -> InnerExpected:
         if isinstance(self.of, ByDraws):
             return self._of_log_density(thetas, mean, arrays)
         value, gradient, precision = jnp.zeros(len(thetas)), jnp.zeros_like(mean), jnp.zeros_like(inverse.covariance)
@@ -45,13 +45,13 @@ class AtMode(Inner):
             value = value + jnp.sum(values, axis=0)
             gradient = own.maps.add_gradient(gradient, slopes)
             precision = own.maps.add_curvature(precision, -curved)
-        return Expected(value, gradient, precision)
+        return InnerExpected(value, gradient, precision)
 
-    def _of_log_density(self, thetas: Array, mean: Array, arrays: Any) -> Expected:
+    def _of_log_density(self, thetas: Array, mean: Array, arrays: Any) -> InnerExpected:
         assert isinstance(self.of, ByDraws)
         of_one = lambda inner, theta: self.of.log_density(theta, inner, arrays.data)  # pyright: ignore
         found = jax.vmap(_second_order(of_one), in_axes=(1, 0), out_axes=(0, 1, 2))(mean, thetas)
-        return Expected(found[0], found[1], -found[2].reshape(self.algebra.size, -1))
+        return InnerExpected(found[0], found[1], -found[2].reshape(self.algebra.size, -1))
 
     def value(self, thetas: Array, mean: Array, inverse: Inverse, arrays: Any) -> Array:
         return self.expected(thetas, mean, inverse, arrays).value

@@ -19,7 +19,7 @@ from quenched.families import Layout
 from quenched.nesting.algebra import Inverse, inverted, unit_factors
 
 
-class Factor(NamedTuple):
+class BorderedFactor(NamedTuple):
     """L and D of precision = L D Lᵀ for the coordinates of the band; the corner that is left is inverted apart."""
 
     pivots: Array  # (band, lanes)
@@ -128,12 +128,12 @@ class Bordered:
         return dense
 
 
-def factorise(band: Array, border: Array, corner: Array, width: int) -> Factor:
+def factorise(band: Array, border: Array, corner: Array, width: int) -> BorderedFactor:
     """Pivot after pivot, with the rows that the next ones touch in a window."""
     lanes, n = corner.shape[-1], len(band)
     if not n:
         none = lambda *shape: jnp.zeros((0, *shape, lanes))
-        return Factor(none(), none(width), none(len(corner)), corner)
+        return BorderedFactor(none(), none(width), none(len(corner)), corner)
     more = jnp.zeros((width + 1, *band.shape[1:]))
     rows = jnp.concatenate([band, more])[:, : width + 1]  # of each: what is left of the diagonal, and the diagonal
     borders = jnp.concatenate([border, jnp.zeros((width + 1, *border.shape[1:]))])
@@ -155,13 +155,13 @@ def factorise(band: Array, border: Array, corner: Array, width: int) -> Factor:
 
     first = (window, borders[: width + 1], corner)
     (_, _, corner), (pivots, along, scaled) = jax.lax.scan(step, first, (rows[width + 1 :], borders[width + 1 :]))
-    return Factor(pivots, along, scaled, corner)
+    return BorderedFactor(pivots, along, scaled, corner)
 
 
 _factorise_jit = program(factorise, static_argnums=3)
 
 
-def selected(factor: Factor, corner: Array) -> tuple[Array, Array]:
+def selected(factor: BorderedFactor, corner: Array) -> tuple[Array, Array]:
     """Entries of the inverse on the pattern, from the last pivot to the first (Takahashi's equations).
 
     Those of the band on and right of the diagonal, (band, width + 1, lanes), and the border's (band, border, lanes).
@@ -188,7 +188,7 @@ def selected(factor: Factor, corner: Array) -> tuple[Array, Array]:
     return jax.lax.scan(step, nothing, own, reverse=True)[1]
 
 
-def solved(factor: Factor, corner: Array, vector: Array) -> Array:
+def solved(factor: BorderedFactor, corner: Array, vector: Array) -> Array:
     """precision⁻¹ times a vector (dim, lanes) in the layout's order; `corner` is the inverse's."""
     n, width = factor.along.shape[:2]
     if not n:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from quenched.arrays import Array
 from quenched.nesting.algebra import Dense, Inverse
-from quenched.nesting.newton import Expected, Inner
+from quenched.nesting.newton import Inner, InnerExpected
 from quenched.nesting.split import Split
 from quenched.objective import RealLine
 from quenched.targets import Target, call
@@ -42,7 +42,7 @@ class ByDraws(Inner):
         )
         return value.astype(vector.dtype) + space.log_jacobian(vector)
 
-    def expected(self, thetas: Array, mean: Array, inverse: Inverse, arrays: DrawArrays) -> Expected:
+    def expected(self, thetas: Array, mean: Array, inverse: Inverse, arrays: DrawArrays) -> InnerExpected:
         dim = self.algebra.dim
         factor = cholesky(inverse.covariance.reshape(dim, dim, -1))
         of_point = jax.value_and_grad(lambda inner, theta: self.log_density(theta, inner, arrays.data))
@@ -60,7 +60,7 @@ class ByDraws(Inner):
         whitened = -jnp.moveaxis(lower + jnp.swapaxes(jnp.tril(lower, -1), 1, 2), 0, -1)
         half = backward(factor, whitened)
         precision = backward(factor, jnp.swapaxes(half, 0, 1))
-        return Expected(value, gradient, precision.reshape(dim * dim, -1))
+        return InnerExpected(value, gradient, precision.reshape(dim * dim, -1))
 
     def value(self, thetas: Array, mean: Array, inverse: Inverse, arrays: DrawArrays) -> Array:
         dim = self.algebra.dim

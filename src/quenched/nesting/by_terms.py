@@ -12,9 +12,9 @@ from quenched.arrays import Array
 from quenched.nesting.algebra import Dense, Inverse
 from quenched.nesting.bordered import Bordered
 from quenched.nesting.few import insist_few_inside
-from quenched.nesting.newton import Expected, Inner
+from quenched.nesting.newton import Inner, InnerExpected
 from quenched.nesting.pattern import arrange
-from quenched.nesting.rows import RowArrays, Rows, read_rows, seen_by
+from quenched.nesting.rows import RowArrays, TermRows, read_rows, seen_by
 from quenched.nesting.split import Split
 from quenched.targets import Target, local_terms
 
@@ -33,9 +33,9 @@ class ByTerms(Inner):
     """A sum of terms with some parameters outside."""
 
     algebra: Dense | Bordered
-    rows: tuple[Rows, ...]
+    rows: tuple[TermRows, ...]
 
-    def expected(self, thetas: Array, mean: Array, inverse: Inverse, arrays: TermArrays) -> Expected:
+    def expected(self, thetas: Array, mean: Array, inverse: Inverse, arrays: TermArrays) -> InnerExpected:
         value, gradient, precision = jnp.zeros(len(thetas)), jnp.zeros_like(mean), jnp.zeros_like(inverse.covariance)
         for rows, own in zip(self.rows, arrays.terms, strict=True):
             means, covariances = own.maps.means(mean), own.maps.covariances(inverse.covariance)
@@ -43,7 +43,7 @@ class ByTerms(Inner):
             value = value + of_rows
             gradient = own.maps.add_gradient(gradient, slopes)
             precision = own.maps.add_curvature(precision, curvature)
-        return Expected(value, gradient, precision)
+        return InnerExpected(value, gradient, precision)
 
     def value(self, thetas: Array, mean: Array, inverse: Inverse, arrays: TermArrays) -> Array:
         total = jnp.zeros(len(thetas))
@@ -63,7 +63,7 @@ def read_terms(target: Target, split: Split, point: np.ndarray, data: Any, seed:
 
 
 def slopes_of(
-    rows: Rows, thetas: Array, means: Array, covariances: Array, arrays: RowArrays, given: Any
+    rows: TermRows, thetas: Array, means: Array, covariances: Array, arrays: RowArrays, given: Any
 ) -> tuple[Array, Array, Array]:
     """Of the rows of a term: the sum of their mean log densities (lanes,), its slope in the means (rows, size, lanes), and
     −2 times that in the covariances: on these points exactly, and not only in expectation, the curvature of the rows.
@@ -86,7 +86,7 @@ def slopes_of(
     return value, slopes, -(turn + jnp.swapaxes(turn, 1, 2))
 
 
-def _over_points(rows: Rows, thetas: Array, means: Array, factors: Any, arrays: RowArrays, given: Any) -> Array:
+def _over_points(rows: TermRows, thetas: Array, means: Array, factors: Any, arrays: RowArrays, given: Any) -> Array:
     """The sum over the rows of their mean log densities, (lanes,)."""
     of_row = lambda there, theta, own: rows.at(there, theta, own, given)
     of_row = jax.vmap(jax.vmap(of_row, in_axes=(1, 0, None)), in_axes=(0, None, 0))
@@ -99,7 +99,7 @@ def _over_points(rows: Rows, thetas: Array, means: Array, factors: Any, arrays: 
     return jax.lax.scan(at_point, jnp.zeros(means.shape[-1:]), (arrays.z, arrays.weights))[0]
 
 
-def _with_slopes(rows: Rows, size: int, given: Any) -> Callable[[Array, Array, Any], tuple[Array, Array]]:
+def _with_slopes(rows: TermRows, size: int, given: Any) -> Callable[[Array, Array, Any], tuple[Array, Array]]:
     """The log density of one row and its slopes: along each combination, where they are few; XLA makes one loop of that."""
     if size > _FORWARD:
         return jax.value_and_grad(lambda there, theta, own: rows.at(there, theta, own, given))

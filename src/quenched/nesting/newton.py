@@ -23,7 +23,7 @@ _ROUNDING = 1e-11  # of a bound, relative
 _LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
 
-class Expected(NamedTuple):
+class InnerExpected(NamedTuple):
     """Mean log densities under Gaussians, their mean gradients, and minus their mean Hessians."""
 
     value: Array  # (lanes,)
@@ -38,7 +38,7 @@ class Inner(ABC):
     envelope: ClassVar[bool] = True  # at the top, the slope with the Gaussian held is the whole slope
 
     @abstractmethod
-    def expected(self, thetas: Array, mean: Array, inverse: Inverse, arrays: Any) -> Expected:
+    def expected(self, thetas: Array, mean: Array, inverse: Inverse, arrays: Any) -> InnerExpected:
         """Under N(mean, covariance) of every lane, at its outer parameters, (lanes, outer)."""
 
     def worth(self, value: Array, inverse: Inverse) -> Array:

@@ -28,7 +28,7 @@ _TRIED = 3  # points at which a structure is looked for
 
 
 @dataclass(frozen=True)
-class Rows:
+class TermRows:
     """Terms of one kind: structure alone."""
 
     term: Any  # None for a log-Jacobian
@@ -88,10 +88,10 @@ class RowArrays(NamedTuple):
 
 def read_rows(
     term: LocalTerm, split: Split, algebra: Any, point: np.ndarray, given: Any, seed: int
-) -> tuple[Rows, RowArrays]:
+) -> tuple[TermRows, RowArrays]:
     """One term, divided; `point` is a vector of the real line around which structure is looked for."""
     outside = _outside(term, split)
-    rows = Rows(term.term, term.sights, outside)
+    rows = TermRows(term.term, term.sights, outside)
     to_outer = np.cumsum(split.is_outer) - 1
     outer = tuple(_gathered(piece, to_outer, term.n) for piece, out in zip(term.pieces, outside, strict=True) if out)
     own = Own(term.held, outer)
@@ -155,7 +155,7 @@ def _coefficients(piece: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     return positions.reshape(n, -1), spread.reshape(n, piece.size, -1)
 
 
-def _structure(rows: Rows, own: Own, centre: np.ndarray, theta: np.ndarray, given: Any) -> tuple[np.ndarray, bool]:
+def _structure(rows: TermRows, own: Own, centre: np.ndarray, theta: np.ndarray, given: Any) -> tuple[np.ndarray, bool]:
     """The combinations of the inner numbers that rows depend on, (rows, combinations, numbers), and whether all are quadratic."""
     n, size = centre.shape
     if not size:
@@ -199,7 +199,7 @@ def _of_each(slopes: np.ndarray) -> np.ndarray:
 
 
 @partial(program, of_functions=True, static_argnums=0)
-def _probe(rows: Rows, points: Array, thetas: Array, own: Own, given: Any) -> tuple[Array, Array, Array]:
+def _probe(rows: TermRows, points: Array, thetas: Array, own: Own, given: Any) -> tuple[Array, Array, Array]:
     """Values, slopes and curvatures of all rows at some points, (points, rows, ...)."""
     value = lambda v, theta, own: rows.log_density(v, theta, own, given)
     of_row = lambda *inputs: (value(*inputs), jax.grad(value)(*inputs), jax.hessian(value)(*inputs))

@@ -19,7 +19,7 @@ from quenched.nesting.at_mode import AtMode
 from quenched.nesting.by_draws import ByDraws
 from quenched.nesting.newton import Conditionals
 from quenched.nesting.outer import Outer
-from quenched.nesting.rows import RowArrays, Rows
+from quenched.nesting.rows import RowArrays, TermRows
 from quenched.precision import in_double
 
 _NUMBERS = 4e6  # held at a time, of rows and inner parameters
@@ -73,7 +73,7 @@ def _of_terms(inner: Any, theta: np.ndarray, mean: np.ndarray, covariance: np.nd
 
 
 @partial(program, of_functions=True, static_argnums=0)
-def _third_of_rows(rows: Rows, arrays: RowArrays, centre: Array, theta: Array, given: Any) -> Array:
+def _third_of_rows(rows: TermRows, arrays: RowArrays, centre: Array, theta: Array, given: Any) -> Array:
     """(rows, size, size, size), in the combinations that rows see."""
     value = lambda v, own: rows.at(v, theta, own, given)
     return jax.vmap(jax.jacfwd(jax.hessian(value)))(centre, arrays.own)

@@ -100,13 +100,13 @@ def nested(
     >>> fit.check_bound > qd.fit(log_density, start).check_bound
     True
     """
-    asked = Asked(data, family, transforms, draws, seed, max_draws, tolerance, check, max_seconds, progress)
+    asked = NestedOptions(data, family, transforms, draws, seed, max_draws, tolerance, check, max_seconds, progress)
     throw = yes_or_no("throw", throw)
     return told(fit_nested(log_density, start, outer, asked), throw)
 
 
 @dataclass(frozen=True)
-class Asked:
+class NestedOptions:
     """The options of a nested fit."""
 
     data: Any = None
@@ -123,7 +123,7 @@ class Asked:
     called: str = "nested"
 
 
-class Posed(NamedTuple):
+class DividedModel(NamedTuple):
     """A model divided into outer and inner parameters, with the inner problem solved at the start."""
 
     model: Model
@@ -132,7 +132,7 @@ class Posed(NamedTuple):
     begin: Any  # where the outer parameters begin, by name
 
 
-def pose(log_density: Any, start: Any, outer: Sequence[str] | None, asked: Asked) -> Posed:
+def pose(log_density: Any, start: Any, outer: Sequence[str] | None, asked: NestedOptions) -> DividedModel:
     """Read what was given.
 
     Raises
@@ -148,10 +148,10 @@ def pose(log_density: Any, start: Any, outer: Sequence[str] | None, asked: Asked
             check_terms(model.target.terms, model.target.data, space, model.data, None)
         chosen = split(space, outer_leaves(model, space, point) if outer is None else outer)
         problem = warmed(make_outer(model.target, chosen, point, model.data, asked.seed, at_mode=asked.at_mode), point)
-    return Posed(model, problem, chosen, chosen.outer_start(point))
+    return DividedModel(model, problem, chosen, chosen.outer_start(point))
 
 
-def fit_nested(log_density: Any, start: Any, outer: Sequence[str] | None, asked: Asked) -> Fit:
+def fit_nested(log_density: Any, start: Any, outer: Sequence[str] | None, asked: NestedOptions) -> Fit:
     """What `nested` does, whatever the Gaussians inside. Nothing is raised when the numbers go wrong."""
     began, posed = time.perf_counter(), pose(log_density, start, outer, asked)
     common: dict[str, Any] = {"seed": asked.seed, "tolerance": asked.tolerance, "max_seconds": asked.max_seconds}
@@ -170,7 +170,7 @@ def fit_nested(log_density: Any, start: Any, outer: Sequence[str] | None, asked:
     return judged(posed, found, began, asked, note=note, settings=settings, before=first)
 
 
-def _sizes(asked: Asked, n: int, long_tails: bool) -> dict[str, int | None]:
+def _sizes(asked: NestedOptions, n: int, long_tails: bool) -> dict[str, int | None]:
     """How many draws: the few that lie in a long tail decide how long it is."""
     if asked.draws is not None or asked.max_draws is not None:
         return {"draws": asked.draws, "max_draws": asked.max_draws}
@@ -185,10 +185,10 @@ def warmed(problem: Outer, point: np.ndarray) -> Outer:
 
 
 def judged(
-    posed: Posed,
+    posed: DividedModel,
     outer: Fit,
     began: float,
-    asked: Asked,
+    asked: NestedOptions,
     *,
     note: str,
     settings: dict[str, Any],

@@ -17,7 +17,7 @@ from quenched.targets import LocalTerm, fingerprint, log_density_of
 _UNROLLED = 8  # numbers up to which the Cholesky factor is written out
 
 
-class Programs(NamedTuple):
+class TermPrograms(NamedTuple):
     """What is asked of the rows of a term, compiled."""
 
     slopes: Callable  # of their expectations, in means, covariances, hyperparameters and powers of stretching
@@ -26,11 +26,11 @@ class Programs(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _kept(key: Identified) -> Programs:
+def _kept(key: Identified) -> TermPrograms:
     return key.thing()
 
 
-def programs_of(term: LocalTerm, problem: Problem) -> Programs:
+def programs_of(term: LocalTerm, problem: Problem) -> TermPrograms:
     """Compiled once for all that the function is known to see; what may change unseen is traced anew."""
     unravel = problem.function.unravel_hyper
     make = lambda: _made(term, unravel)
@@ -45,7 +45,7 @@ def programs_of(term: LocalTerm, problem: Problem) -> Programs:
     return _kept(Identified((seen, shape, term.sights, hyper), make))
 
 
-def _made(term: LocalTerm, unravel: Callable | None) -> Programs:
+def _made(term: LocalTerm, unravel: Callable | None) -> TermPrograms:
     structure, sights = term.term, term.sights
 
     def total(means, packed, free, powers, counts, held, z, weights, back, given):
@@ -75,7 +75,7 @@ def _made(term: LocalTerm, unravel: Callable | None) -> Programs:
     over = lambda function: jax.jit(
         jax.vmap(jax.vmap(function, in_axes=(0, 0, None, None)), in_axes=(0, None, None, None))
     )
-    return Programs(jax.jit(slopes), over(value), over(jax.grad(value)))
+    return TermPrograms(jax.jit(slopes), over(value), over(jax.grad(value)))
 
 
 def _stretched(away: Array, factor: Any, powers: Array, weights: Array) -> Array:

@@ -37,7 +37,7 @@ class Medium(NamedTuple):
     free_surface: float = 2.0
 
 
-class Terms(NamedTuple):
+class SpectrumTerms(NamedTuple):
     """All of log FAS that does not depend on the parameters, one entry per point of a spectrum."""
 
     level: Array  # log (C M0 (2 π f)²)
@@ -47,14 +47,14 @@ class Terms(NamedTuple):
     site: Array  # π f
 
 
-def terms(magnitude: Any, distance: Any, frequency: Any, medium: Medium = Medium()) -> Terms:
+def terms(magnitude: Any, distance: Any, frequency: Any, medium: Medium = Medium()) -> SpectrumTerms:
     """Prepare points of spectra: moment magnitude, distance (km), frequency (Hz)."""
     density, velocity, free_surface = medium
     log_scale = np.log(RADIATION * PARTITION / (4.0 * np.pi) * 1e-20) + jnp.log(free_surface / (density * velocity**3))
     log_moment = np.log(10.0) * (1.5 * magnitude + 16.05)
     log_frequency = jnp.log(frequency)
     unit_corner = jnp.log(CORNER * velocity) - log_moment / 3.0
-    return Terms(
+    return SpectrumTerms(
         level=log_scale + log_moment + 2.0 * (np.log(2.0 * np.pi) + log_frequency),
         corner=jnp.exp(2.0 * (log_frequency - unit_corner)),
         log_distance=jnp.log(distance),
@@ -64,7 +64,7 @@ def terms(magnitude: Any, distance: Any, frequency: Any, medium: Medium = Medium
 
 
 def log_amplitude(
-    points: Terms, stress_drop: Any, spreading: Any, quality: Any, kappa0: Any, event: Any = None
+    points: SpectrumTerms, stress_drop: Any, spreading: Any, quality: Any, kappa0: Any, event: Any = None
 ) -> Array:
     """log FAS (cm/s). With `event`, stress drops are one per event and it says which is whose; else they broadcast."""
     lowering = stress_drop ** (-2.0 / 3.0)

@@ -32,7 +32,7 @@ Bounds = dict[str, tuple[float, float]]
 class Observations(NamedTuple):
     """What the log density is given: nothing in it is traced as a constant, so new spectra never cause a new trace."""
 
-    points: boore.Terms
+    points: boore.SpectrumTerms
     event: Array  # whose stress drop belongs to the point
     log_amplitude: Array
     log_prior: Array  # log density of the flat priors, the same everywhere within the bounds
@@ -62,7 +62,7 @@ def read_bounds(given: Mapping[str, Any] | None) -> Bounds:
     return bounds
 
 
-def predicted(parameters: Any, points: boore.Terms, event: Array) -> Array:
+def predicted(parameters: Any, points: boore.SpectrumTerms, event: Array) -> Array:
     """ln FAS (cm/s) at every point."""
     p = parameters
     return boore.log_amplitude(points, p["stress_drop"], p["spreading"], p["quality"], p["kappa0"], event)
@@ -88,12 +88,12 @@ def observations(spectra: Spectra, events: list[str], bounds: Bounds, medium: bo
     return Observations(points, event, np.log(spectra.amplitude), np.asarray(log_prior))
 
 
-def prepare(spectra: Spectra, events: list[str], medium: boore.Medium) -> tuple[boore.Terms, np.ndarray]:
+def prepare(spectra: Spectra, events: list[str], medium: boore.Medium) -> tuple[boore.SpectrumTerms, np.ndarray]:
     """Terms of the model and the number of the event, per point."""
     number = {name: index for index, name in enumerate(events)}
     with in_double():
         points = boore.terms(spectra.magnitude, spectra.distance, spectra.frequency, medium)
-        points = boore.Terms(*map(np.asarray, points))
+        points = boore.SpectrumTerms(*map(np.asarray, points))
     return points, np.array([number[name] for name in spectra.event.tolist()])
 
 

@@ -37,11 +37,11 @@ class Prediction(NamedTuple):
 
 
 @program
-def _curves(samples: Any, points: boore.Terms, event: Any) -> Any:
+def _curves(samples: Any, points: boore.SpectrumTerms, event: Any) -> Any:
     return jax.vmap(predicted, in_axes=(0, None, None))(samples, points, event)
 
 
-def curves(samples: dict[str, np.ndarray], points: boore.Terms, event: np.ndarray) -> np.ndarray:
+def curves(samples: dict[str, np.ndarray], points: boore.SpectrumTerms, event: np.ndarray) -> np.ndarray:
     """ln FAS (cm/s) under every sample at every point, (samples, points)."""
     with in_double():
         given = jax.tree.map(jnp.asarray, (samples, points, event))
@@ -49,7 +49,7 @@ def curves(samples: dict[str, np.ndarray], points: boore.Terms, event: np.ndarra
 
 
 def predict(
-    samples: dict[str, np.ndarray], points: boore.Terms, event: np.ndarray, probability: float, unit: float
+    samples: dict[str, np.ndarray], points: boore.SpectrumTerms, event: np.ndarray, probability: float, unit: float
 ) -> Prediction:
     """Bands at every point, a block of points at a time.
 
@@ -63,7 +63,7 @@ def predict(
     parts = []
     for begin in range(0, len(event), block):
         rows = slice(begin, begin + block)
-        lines = curves(samples, boore.Terms(*(column[rows] for column in points)), event[rows])
+        lines = curves(samples, boore.SpectrumTerms(*(column[rows] for column in points)), event[rows])
         model_lower, median, model_upper = np.quantile(lines, tails, axis=0)
         lower, _, upper = np.quantile(lines + noise[:, None], tails, axis=0)
         parts.append(np.exp([median, lower, upper, model_lower, model_upper]))

@@ -33,7 +33,7 @@ class MissingKeyError(ValueError, KeyError):
         return self.args[0]
 
 
-class Rule(NamedTuple):
+class Explanation(NamedTuple):
     """Errors of one kind, and what to say of them."""
 
     kinds: tuple[type[Exception], ...]
@@ -41,27 +41,27 @@ class Rule(NamedTuple):
 
 
 _RULES = (
-    Rule(
+    Explanation(
         (jax.errors.TracerBoolConversionError,),
         "Python's `if`, `while`, `and`, `or`, `not`, `min` and `max` need to know the numbers, but JAX traces the function "
         "once for all of them; use jnp.where(condition, yes, no), jnp.minimum, jnp.maximum, or jax.lax.cond.",
     ),
-    Rule(
+    Explanation(
         (jax.errors.TracerArrayConversionError,),
         "NumPy and SciPy cannot work with numbers that JAX traces; use the namesakes of their functions in jax.numpy and "
         f"jax.scipy (jax.scipy.stats, jax.scipy.special), index jnp.asarray(values) instead of a NumPy array, {_OTHERWISE}.",
     ),
-    Rule(
+    Explanation(
         (jax.errors.NonConcreteBooleanIndexError,),
         "picking entries by a condition would give an array whose size JAX cannot know; use jnp.where(condition, values, "
         "0.0), which keeps the size.",
     ),
-    Rule(
+    Explanation(
         (jax.errors.TracerIntegerConversionError,),
         "lists and range() need to know the index, but JAX traces it; index a JAX array, by "
         "jnp.asarray(values)[index], or use jax.lax.fori_loop.",
     ),
-    Rule(
+    Explanation(
         (jax.errors.ConcretizationTypeError,),
         "float(), int(), .item() and the functions of `math` need to know the numbers, but JAX traces the function "
         f"once for all of them; leave the conversion out, use jax.numpy instead of math, {_OTHERWISE}.",

@@ -9,7 +9,7 @@ import pytest
 
 import quenched as qd
 from long.nesting.test_nested import GROUP, Y, normal, of_effect, of_row
-from quenched.nesting import Asked, pose
+from quenched.nesting import NestedOptions, pose
 from quenched.nesting.newton import Conditionals
 from quenched.nesting.remembered import Remembered
 
@@ -38,7 +38,7 @@ BINARY = qd.sum_of(
 
 
 def test_searches_near_a_solution_are_short():
-    problem = pose(BINARY, {"effect": np.zeros(6), "log_sd": 0.0}, ["log_sd"], Asked(progress=False)).problem
+    problem = pose(BINARY, {"effect": np.zeros(6), "log_sd": 0.0}, ["log_sd"], NestedOptions(progress=False)).problem
     thetas = np.linspace(-2.0, 1.0, 20)[:, None]
     first = problem.solved(thetas)
     again = problem.solved(thetas + 1e-4)
@@ -63,7 +63,7 @@ def test_rows_with_slopes_of_their_own_depend_on_one_number():
         )
         outer = qd.each(lambda seen: normal(seen["log_sd"], 0.0, 1.0), sees={"log_sd": qd.whole})
         start = {"effect": np.zeros((6, 2)), "log_sd": 0.0}
-        return pose(qd.sum_of(*rows, effects, outer), start, ["log_sd"], Asked(progress=False)).problem
+        return pose(qd.sum_of(*rows, effects, outer), start, ["log_sd"], NestedOptions(progress=False)).problem
 
     places = [np.flatnonzero(group == GROUP) for group in range(6)]
     own = posed(qd.each(of_slopes, {"x": x, "y": binary}, sees={"effect": GROUP}))
@@ -98,7 +98,7 @@ SMALL = qd.sum_of(
 
 def test_long_tails_are_found_and_followed():
     """Against a grid: half of the mass of log_sd is where the effects are as good as none."""
-    posed = pose(SMALL, START, ["log_sd"], Asked(progress=False))
+    posed = pose(SMALL, START, ["log_sd"], NestedOptions(progress=False))
     grid = np.linspace(-14.0, 3.0, 681)
     logs = posed.problem.values(grid[:, None])
     weights = np.exp(logs - logs.max())
@@ -121,7 +121,7 @@ def test_long_tails_are_found_and_followed():
 
 
 def test_gradients_hold_where_tails_are_shortened():
-    problem = pose(SMALL, START, ["log_sd"], Asked(progress=False)).problem
+    problem = pose(SMALL, START, ["log_sd"], NestedOptions(progress=False)).problem
     problem = replace(problem, tails=np.array([[-0.5], [0.6], [1.5], [0.2]]))
     at = lambda x: problem.log_densities({"log_sd": np.array(x)})
     points = np.array([-1.5, -0.4, 1.0])
@@ -147,7 +147,7 @@ def crossed(n):
 
 def test_thousands_are_possible_inside_where_few_go_together():
     start = lambda n, m: {"a": np.zeros(n), "b": np.zeros(m), "log_sd": 0.0}
-    posed = pose(crossed(1500)(np.zeros(1500, int)), start(1500, 1), ["log_sd"], Asked(progress=False))
+    posed = pose(crossed(1500)(np.zeros(1500, int)), start(1500, 1), ["log_sd"], NestedOptions(progress=False))
     assert posed.problem.inner.algebra.layout.n_entries < 10_000
     scattered = np.random.default_rng(1).integers(0, 600, 6000)
     with pytest.raises(ValueError, match="6600 parameters are left inside"):

@@ -12,7 +12,7 @@ _FUNCTIONS = {"log": np.log, "log1p": np.log1p, "exp": np.exp, "sqrt": np.sqrt, 
 
 
 @dataclass(frozen=True, eq=False)
-class Factor:
+class Grouping:
     """A grouping: effects of its levels, `size` for each."""
 
     name: str
@@ -27,7 +27,7 @@ class Factor:
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class MixedDesign:
     """All that the likelihood needs."""
 
     response: np.ndarray
@@ -35,12 +35,12 @@ class Design:
     fixed: np.ndarray
     names: tuple[str, ...]
     offset: np.ndarray
-    factors: tuple[Factor, ...]
+    factors: tuple[Grouping, ...]
     matrices: Any  # of formulae, for new data
     categories: tuple[str, ...] = ()  # of an ordinal response, in their order
 
 
-def read_design(formula: str, table: Any, likelihood: str) -> Design:
+def read_design(formula: str, table: Any, likelihood: str) -> MixedDesign:
     """Read a formula on a table.
 
     Raises
@@ -91,10 +91,10 @@ def read_design(formula: str, table: Any, likelihood: str) -> Design:
         matrices.common, np.asarray(matrices.common) if matrices.common else None, len(response)
     )
     _insist_rank(fixed, names)
-    return Design(response, trials, fixed, names, offset, _factors(matrices.group, table), matrices)
+    return MixedDesign(response, trials, fixed, names, offset, _factors(matrices.group, table), matrices)
 
 
-def _ordinal(formula: str, table: Any, matrices: Any) -> Design:
+def _ordinal(formula: str, table: Any, matrices: Any) -> MixedDesign:
     """Categories as numbers from 0; cut points take the place of the intercept."""
     import pandas
 
@@ -110,7 +110,7 @@ def _ordinal(formula: str, table: Any, matrices: Any) -> Design:
     _insist_rank(np.column_stack([np.ones(len(fixed)), fixed]), ("the cut points", *names))
     categories = tuple(map(str, codes.categories))
     response = np.asarray(codes.codes, float)
-    return Design(response, None, fixed, names, offset, _factors(matrices.group, table), matrices, categories)
+    return MixedDesign(response, None, fixed, names, offset, _factors(matrices.group, table), matrices, categories)
 
 
 def common(effects: Any, matrix: np.ndarray | None, n: int) -> tuple[np.ndarray, tuple[str, ...], np.ndarray]:
@@ -126,7 +126,7 @@ def common(effects: Any, matrix: np.ndarray | None, n: int) -> tuple[np.ndarray,
     return np.concatenate(columns, axis=1), tuple(names), offset
 
 
-def _factors(group: Any, table: Any) -> tuple[Factor, ...]:
+def _factors(group: Any, table: Any) -> tuple[Grouping, ...]:
     """Terms with the same grouping belong together, and correlate."""
     found: dict[str, list[Any]] = {}
     for term in group.terms.values() if group else ():
@@ -141,7 +141,7 @@ def _factors(group: Any, table: Any) -> tuple[Factor, ...]:
         index = group_index(terms[0], table)
         names = tuple(f"{label}|{name}" for label in labels)
         levels = tuple(map(str, terms[0].groups))
-        factors.append(Factor(name, names, levels, index, np.concatenate(columns, axis=1)))
+        factors.append(Grouping(name, names, levels, index, np.concatenate(columns, axis=1)))
     return tuple(factors)
 
 

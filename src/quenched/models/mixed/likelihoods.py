@@ -11,7 +11,7 @@ from jax.scipy.stats import norm
 from quenched.arrays import namespace
 
 
-class Likelihood(NamedTuple):
+class MixedLikelihood(NamedTuple):
     """`log_density(predictor, row, dispersion)`; `mean(predictor)`; and what its responses must be."""
 
     log_density: Callable[[Any, Any, Any], Any]
@@ -80,13 +80,15 @@ def _counts(y: np.ndarray) -> bool:
 
 
 likelihoods = {
-    "gaussian": Likelihood(_gaussian, lambda eta: eta, True, lambda y: True, "real numbers"),
-    "bernoulli": Likelihood(_bernoulli, _logistic, False, lambda y: set(np.unique(y)) <= {0.0, 1.0}, "0 and 1"),
-    "binomial": Likelihood(_binomial, _logistic, False, _counts, "proportion(successes, trials)"),
-    "poisson": Likelihood(_poisson, np.exp, False, _counts, "counts"),
-    "negative binomial": Likelihood(_negative_binomial, np.exp, True, _counts, "counts"),
-    "ordinal": Likelihood(
+    "gaussian": MixedLikelihood(_gaussian, lambda eta: eta, True, lambda y: True, "real numbers"),
+    "bernoulli": MixedLikelihood(_bernoulli, _logistic, False, lambda y: set(np.unique(y)) <= {0.0, 1.0}, "0 and 1"),
+    "binomial": MixedLikelihood(_binomial, _logistic, False, _counts, "proportion(successes, trials)"),
+    "poisson": MixedLikelihood(_poisson, np.exp, False, _counts, "counts"),
+    "negative binomial": MixedLikelihood(_negative_binomial, np.exp, True, _counts, "counts"),
+    "ordinal": MixedLikelihood(
         _ordinal, _logistic, False, lambda y: len(np.unique(y)) > 2, "three or more categories, in order"
     ),
-    "beta": Likelihood(_beta, _logistic, True, lambda y: bool(np.all((y > 0) & (y < 1))), "numbers between 0 and 1"),
+    "beta": MixedLikelihood(
+        _beta, _logistic, True, lambda y: bool(np.all((y > 0) & (y < 1))), "numbers between 0 and 1"
+    ),
 }

@@ -8,7 +8,7 @@ import numpy as np
 
 from quenched.draws import Purpose, generator
 from quenched.fitting import fit
-from quenched.models.mixed.design import Design, common, group_index, read_design, separating
+from quenched.models.mixed.design import MixedDesign, common, group_index, read_design, separating
 from quenched.models.mixed.likelihoods import cut_points, likelihoods
 from quenched.models.mixed.terms import Written, write
 from quenched.nesting import TooManyInside, nested
@@ -118,7 +118,7 @@ class MixedModel:
             )
             return None
 
-    def _check(self, design: Design) -> None:
+    def _check(self, design: MixedDesign) -> None:
         likelihood = likelihoods[self.likelihood]
         if not likelihood.fits(design.response):
             raise ValueError(
@@ -134,7 +134,7 @@ class MixedModel:
                     stacklevel=3,
                 )
 
-    def _tabulate(self, design: Design, fit: Fit) -> None:
+    def _tabulate(self, design: MixedDesign, fit: Fit) -> None:
         import pandas
 
         table = lambda names, mean, sd: pandas.DataFrame(
@@ -261,7 +261,7 @@ class MixedModel:
         return "\n".join(parts)
 
 
-def _unlimited(likelihood: str, design: Design) -> tuple[np.ndarray, np.ndarray] | None:
+def _unlimited(likelihood: str, design: MixedDesign) -> tuple[np.ndarray, np.ndarray] | None:
     """The rows that never mind a higher predictor, and those that never mind a lower one; None where all mind both."""
     y, n = design.response, 1.0 if design.trials is None else design.trials
     if likelihood in ("bernoulli", "binomial"):

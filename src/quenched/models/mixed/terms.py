@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.stats import norm
 
-from quenched.models.mixed.design import Design
+from quenched.models.mixed.design import MixedDesign
 from quenched.models.mixed.likelihoods import likelihoods
 from quenched.targets import Target, dot, each, each_entry, sum_of, whole
 from quenched.transforms import correlation_cholesky
@@ -152,7 +152,7 @@ class Written:
     hyper: dict[str, Any] | None
 
 
-def write(design: Design, likelihood: str, weights: np.ndarray, raised: bool) -> Written:
+def write(design: MixedDesign, likelihood: str, weights: np.ndarray, raised: bool) -> Written:
     """The sum of terms, where it begins, and which parameters are outer."""
     gaussian = likelihood == "gaussian"
     unit = float(np.std(design.response)) or 1.0 if gaussian else 1.0
@@ -202,7 +202,7 @@ def write(design: Design, likelihood: str, weights: np.ndarray, raised: bool) ->
     return Written(sum_of(*terms), start, transforms, outer, hyper or None)
 
 
-def _fixed_sds(design: Design, unit: float, gaussian: bool) -> np.ndarray:
+def _fixed_sds(design: MixedDesign, unit: float, gaussian: bool) -> np.ndarray:
     spread = np.std(design.fixed, axis=0)
     sds = 10.0 * unit / np.where(spread > 0.0, spread, 1.0)
     if gaussian:

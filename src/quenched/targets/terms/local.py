@@ -74,7 +74,7 @@ class Piece(NamedTuple):
             gram[np.ix_(where[column][inside], where[column][inside])] += own.T @ own
 
 
-class Sight(NamedTuple):
+class SeenLeaf(NamedTuple):
     """How the numbers of one piece become what the function sees of a leaf."""
 
     part: Part
@@ -100,7 +100,7 @@ class LocalTerm:
     """
 
     term: Term | None
-    sights: tuple[Sight, ...]
+    sights: tuple[SeenLeaf, ...]
     pieces: tuple[Piece, ...]
     held: Held
     n: int
@@ -139,7 +139,7 @@ class LocalTerm:
 
 
 def log_density_of(
-    term: Term | None, sights: tuple[Sight, ...], numbers: Array, own: Held, data: Any = None, hyper: Any = None
+    term: Term | None, sights: tuple[SeenLeaf, ...], numbers: Array, own: Held, data: Any = None, hyper: Any = None
 ) -> Array:
     """What `LocalTerm.log_density` is, of structure alone."""
     ends = np.cumsum([sight.size for sight in sights])[:-1]
@@ -198,7 +198,7 @@ def _local(term: Term, held: Held, named: dict[str, tuple["Leaf", np.ndarray]]) 
             piece, kind = Piece(positions[own].reshape(n, -1)), "entries"
         else:
             piece, kind = Piece(positions.reshape(-1), shared=True), "all"
-        sights.append(Sight(part, leaf, kind, piece.size))
+        sights.append(SeenLeaf(part, leaf, kind, piece.size))
         pieces.append(piece)
         seen.append(None if kind == "linear" else own)
     return LocalTerm(term, tuple(sights), tuple(pieces), Held(held.rows, tuple(seen)), n)
@@ -209,10 +209,10 @@ def _jacobian(leaf: "Leaf", positions: np.ndarray) -> LocalTerm:
     own = max(leaf.transform.axes, 0)
     groups = positions.reshape(int(np.prod(leaf.shape[: len(leaf.shape) - own])), -1)
     part, piece = Part(leaf.name, "each_entry"), Piece(groups)
-    return LocalTerm(None, (Sight(part, leaf, "entries", piece.size),), (piece,), Held(None, (None,)), len(groups))
+    return LocalTerm(None, (SeenLeaf(part, leaf, "entries", piece.size),), (piece,), Held(None, (None,)), len(groups))
 
 
-def _natural(sight: Sight, numbers: Array, own: Any) -> Array:
+def _natural(sight: SeenLeaf, numbers: Array, own: Any) -> Array:
     leaf = sight.leaf
     if sight.kind == "linear":
         return numbers.reshape(leaf.shape[1:])
