@@ -77,6 +77,12 @@ def test_few_problems_are_fitted_one_by_one_and_are_the_same(monkeypatch):
         qd.fit_many(skewed, np.zeros(2), counts(FEW), progress=False)
 
 
+def test_problems_whose_gradients_are_work_are_fitted_one_by_one(monkeypatch):
+    monkeypatch.setattr("quenched.fitting.run.HEAVY", 0)
+    monkeypatch.setattr("quenched.fitting.lanes.drive", None)
+    assert qd.fit_many(skewed, np.zeros(2), counts(3), progress=False)[0].converged
+
+
 def line(w, x):
     return w[0] + w[1] * x
 

@@ -51,7 +51,7 @@ def fit_many(
     `fits[i]` is what `fit` would have found for the i-th data set with the same options, and with the same draws: each
     problem has its own convergence, growth of draws, check and verdict, and one that fails spoils no other. Many are
     carried through one compiled program, so that a fit costs little more than its gradients; fewer than 40 are fitted one
-    by one, which takes less time than to compile that.
+    by one, which takes less time than to compile that, and so are those whose gradients are much work each.
 
     Parameters
     ----------

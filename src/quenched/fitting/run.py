@@ -7,7 +7,7 @@ alone: that driver knows other ways out, and says what is wrong in words.
 import numpy as np
 
 from quenched.draws import check_draws_of
-from quenched.execute import Expired
+from quenched.execute import Expired, Here
 from quenched.families import Member, Sparse
 from quenched.fitting.alone import Alone
 from quenched.fitting.blame import blame_region, blame_start, sign_remark
@@ -22,14 +22,22 @@ from quenched.fitting.rows import repeated, rows, stacked
 from quenched.fitting.settings import Settings
 from quenched.fitting.standing import SUSPECT, Standing
 from quenched.fitting.terms import TermsAlone, many_numbers
-from quenched.objective import Batch, worth
+from quenched.objective import Batch, Problem, worth
 from quenched.projected import Collapsed, collapse
 from quenched.results import Code, Fit, Fits
 from quenched.targets import Hyper
 from quenched.trust import Outlook, look_further
 
 FEW = 40  # problems, below which they are fitted one by one in less time than it takes to compile lanes
+HEAVY = (
+    2**19
+)  # bytes at one point, beyond which a gradient takes longer than the call of its program: lanes gain nothing
 _TELLING = 0.8  # of the samples, below which weights of very many parameters tell little
+
+
+def _is_light(problem: Problem) -> bool:
+    """Whether lanes are worth the time that they take to compile."""
+    return problem.work.bytes_of_a_point <= HEAVY or not isinstance(problem.execution, Here)
 
 
 class Run:
@@ -46,7 +54,7 @@ class Run:
         costs = self.standing.costs
         self.alone = (TermsAlone if isinstance(family, Sparse) else Alone)(batch, watch, costs)
         self.driver: Driver = self.alone
-        if batch.n >= FEW and problem.programs is not None and settings.method.in_lanes:
+        if batch.n >= FEW and problem.programs is not None and settings.method.in_lanes and _is_light(problem):
             coupled = family.coupled_coordinates(problem.space.sizes)
             self.driver = Lanes(batch, watch, costs, coupled=coupled, first=settings.draws.n)
 
