@@ -90,7 +90,7 @@ DENSITIES: dict[str, Density] = {
     # Far from Gaussian.
     "Cauchy": Density(lambda w: -jnp.sum(jnp.log1p(w**2)), "doubt", ("k-hat",)),
     "tails of two degrees": Density(lambda w: -1.5 * jnp.sum(jnp.log1p(w**2 / 2.0)), "doubt", ("k-hat",)),
-    "barely proper": Density(lambda w: -0.55 * jnp.sum(jnp.log1p(w**2)), "doubt", ("importance weights",)),
+    "barely proper": Density(lambda w: -0.55 * jnp.sum(jnp.log1p(w**2)), "doubt", ("further out", "k-hat")),
     "funnel": Density(
         lambda w: -0.5 * w[0] ** 2 / 9.0 - 0.5 * w[1] ** 2 * jnp.exp(-w[0]) - 0.5 * w[0], "doubt", ("k-hat",)
     ),
