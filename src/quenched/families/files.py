@@ -118,7 +118,7 @@ def _next_array(arrays: Iterator[np.ndarray], shape: tuple[int, ...], name: str)
 
 def _frozen(content: Any) -> Any:
     """JSON has no tuples; static fields have nothing else, of whole numbers, as they must have a hash."""
-    if isinstance(content, list):
+    if isinstance(content, (list, tuple)):
         return tuple(_frozen(part) for part in content)
     if not isinstance(content, int) or isinstance(content, bool):
         raise ValueError(f"{shown(content)} is not a whole number.")
