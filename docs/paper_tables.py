@@ -91,6 +91,9 @@ def multiclass() -> str:
     return _accuracies("multiclass", "frozen draws, matched", "frozen draws, iid", "mRVM2")
 
 
+_FAR_OFF = 5.0  # of the logarithm of sds: no figure says more
+
+
 def improved() -> str:
     """Errors of all sds, the worst ratio of an outer one, and the error of the evidence, of what was run in full; and how far to believe the truth."""
     rows = []
@@ -117,6 +120,8 @@ def improved_seconds() -> str:
 def _error_cell(error: float | None, ratio: float | None, evidence: float | None) -> str:
     if error is None:
         return "–"
+    if error > _FAR_OFF:
+        return "far off"
     outer = "" if ratio is None else f" ({ratio:.2f})"
     return f"{error:.3f}{outer}" + ("" if evidence is None else f", {evidence:+.2f}".replace("-", "−"))
 
