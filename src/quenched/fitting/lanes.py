@@ -2,12 +2,10 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
@@ -15,18 +13,18 @@ from quenched.draws import CHECK_BATCH, Draws
 from quenched.execute import Effort, Traceable, effort, obey_interrupts
 from quenched.families import Member
 from quenched.fitting.ahead import Ahead, shapes_of
-from quenched.fitting.ascent import Climb, Climber, Learned, Limits
+from quenched.fitting.ascent import Climber, Learned, Limits
 from quenched.fitting.callers import Callers, enough_callers
 from quenched.fitting.drive import Driver, Entries, Judged, Summit
 from quenched.fitting.machines import EACH, Done, Machines, compile_machines, data_of, drive, lane_program
 from quenched.fitting.method import Joint
-from quenched.fitting.newton import Expansion, Mode, Newton, NewtonMachine, Search
+from quenched.fitting.newton import Expansion, Mode, NewtonMachine, Search
 from quenched.fitting.rows import Widths, equal_rows, put, repeated, rows
-from quenched.objective import Chunks, Coordinates, Rows, cut_up, ratios_in_chunks, slope_in_chunks
+from quenched.fitting.side_by_side import Ascents, Climbed, Searches, expansion
+from quenched.objective import Chunks, Coordinates, Rows, cut_up, ratios_in_chunks
 from quenched.results import Code
 from quenched.targets import Form, Hyper
 
-_COLUMNS = 32  # of a Hessian at a time
 _POINTS_AT_A_TIME = (16, 64)  # of one problem: the fewest, the most
 _CACHED = 2**24  # bytes of intermediates beyond which more points at a time are slower
 _VECTORS = 50  # as long as the posterior has numbers
@@ -35,88 +33,6 @@ _WIDEST = 64  # lanes
 _MANY = 512  # problems for which it pays to compile well what is quick anyway
 _FILLS = 4  # times that the lanes are filled, before fewer and fewer are left
 _MEMORY = 2**28  # bytes for evaluating the target, unless told otherwise
-
-
-@dataclass(frozen=True)
-class Ascents:
-    """Climbs on some draws. The context is (limits, chunks, noise)."""
-
-    evaluate: Callable
-    form: Form
-    climber: Climber
-    profile: bool = True  # at the best precisions
-
-    def begin(self, inputs, context):
-        coordinates, hyper, rival, (learned, knows) = inputs
-        moves = context[0].moves
-        first = self.climber.begin(coordinates, hyper, moves, rival)
-        if learned is None:
-            return first
-        again = self.climber.again(learned, hyper, moves)
-        return jax.tree.map(partial(jnp.where, knows), again, first)
-
-    def amend(self, state: Climb, context):
-        return self.climber.renewed(state, context[0].moves)
-
-    def turn(self, state: Climb, data, context):
-        limits, chunks, noise = context
-        vector = state.state.trial
-        slope, _ = slope_in_chunks(
-            self.evaluate, self.form, self.profile, state.coordinates, vector, state.hyper, data, chunks
-        )
-        return self.climber.tell(state, slope, limits, noise)
-
-    def report(self, state: Climb, context) -> "Climbed":
-        posterior, free = state.coordinates.read(state.state.position)
-        gradient = state.state.gradient
-        return Climbed(
-            posterior=posterior,
-            hyper=state.hyper._replace(free=free),
-            bound=state.bound,
-            code=state.code,
-            rise=state.bound - state.first,
-            count=state.count,
-            turns=state.count + state.renewals,
-            finite=jnp.isfinite(state.bound) & jnp.isfinite(gradient).all(),
-            promise=0.5 * gradient @ gradient,
-            learned=state.learned,
-        )
-
-
-class Climbed(NamedTuple):
-    """Where climbs stand."""
-
-    posterior: Member
-    hyper: Hyper
-    bound: Array
-    code: Array
-    rise: Array
-    count: Array
-    turns: Array
-    finite: Array  # the bound and its gradient
-    promise: Array
-    learned: Learned
-
-
-@dataclass(frozen=True)
-class Searches:
-    """Searches for modes. The context is the limits of the search."""
-
-    second_order: Callable
-    machine: NewtonMachine
-
-    def begin(self, inputs, context):
-        return self.machine.begin(*inputs)
-
-    def amend(self, state: Newton, context):
-        return self.machine.with_eigenvalues(state)
-
-    def turn(self, state: Newton, data, context):
-        trial = _expansion(self.second_order, state.trial, data, state.hyper)
-        return self.machine.tell_all(state, trial, context)
-
-    def report(self, state: Newton, context):
-        return self.machine.report(state)
 
 
 class Lanes(Driver):
@@ -353,13 +269,9 @@ class Lanes(Driver):
         return results
 
 
-def _expansion(second_order: Callable, point: Array, data: Any, hyper: Hyper) -> Expansion:
-    return Expansion(point, *second_order(point, data, hyper.free, min(_COLUMNS, len(point))))
-
-
 @lane_program(static_argnums=0)
 def _expand(second_order: Callable, points: Array, data: Rows, hyper: Hyper) -> Expansion:
-    one = lambda point, own, hyper: _expansion(second_order, point, own.one, hyper)
+    one = lambda point, own, hyper: expansion(second_order, point, own.one, hyper)
     return jax.vmap(one, (0, EACH, 0))(points, data, hyper)
 
 
