@@ -12,6 +12,11 @@ def note_process() -> None:
         _first = os.getpid()
 
 
+def is_forked() -> bool:
+    """Whether a fit has used JAX before this process was forked."""
+    return _first is not None and _first != os.getpid()
+
+
 def insist_not_forked() -> None:
     """Asked before anything is computed: a fit, and whatever a fit is asked for afterwards.
 
@@ -20,7 +25,7 @@ def insist_not_forked() -> None:
     ValueError
         When a fit has used JAX before this process was forked.
     """
-    if _first is not None and _first != os.getpid():
+    if is_forked():
         raise ValueError(
             "fork: this process was forked after a fit, and JAX has no threads here: it would wait for ever. Start workers "
             "before the first fit, or start them anew: multiprocessing.get_context('spawn'), or "

@@ -68,12 +68,14 @@ FITS = {
     "log gamma, 0.7": lambda: fit(log_gamma, 2, data=np.asarray(0.7)),
     "two pairs, by halves": lambda: fit(pairs, 4, data=np.asarray(0.5), family="diagonal"),
     "a pair, by halves": lambda: replace(  # sds 11 % off
-        fit(pairs, 2, data=np.asarray(0.45), family="diagonal"), outlook=None
+        fit(pairs, 2, data=np.asarray(0.45), family="diagonal").settled, outlook=None
     ),
-    "Student of four": lambda: replace(fit(lambda w: t.logpdf(w[0], 4.0) + norm.logpdf(w[1]), 2), outlook=None),
-    "logistic, other further out": lambda: replace(LOGISTIC.fit(), outlook=Further(0.9, False, Moved(0.02, 0.3), [])),
+    "Student of four": lambda: replace(fit(lambda w: t.logpdf(w[0], 4.0) + norm.logpdf(w[1]), 2).settled, outlook=None),
+    "logistic, other further out": lambda: replace(
+        LOGISTIC.fit().settled, outlook=Further(0.9, False, Moved(0.02, 0.3), [])
+    ),
     "logistic, elsewhere further out": lambda: replace(
-        LOGISTIC.fit(), outlook=Further(0.9, False, Moved(0.3, 0.3), [])
+        LOGISTIC.fit().settled, outlook=Further(0.9, False, Moved(0.3, 0.3), [])
     ),
     "Student": lambda: fit(lambda w: jnp.sum(t.logpdf(w, 10.0)), 1),
 }
@@ -149,12 +151,12 @@ def test_a_tail_that_is_known_further_out_is_trusted():
     """Of a Student's t of eight the sd is 4 % off, though k-hat is above 0.7."""
     one = fit(lambda w: t.logpdf(w[0], 8.0) + norm.logpdf(w[1]), 2)
     assert one.answer.trust is Trust.BOTH
-    assert replace(one, outlook=None).weights.khat == one.weights.khat
+    assert replace(one.settled, outlook=None).weights.khat == one.weights.khat
 
 
 @pytest.mark.parametrize(("spread", "rule"), [(0.2, "further out"), (0.1, "fits")])
 def test_weights_that_can_be_trusted_may_move_an_sd_only_so_far_without_being_clear(spread, rule):
-    one = replace(LOGISTIC.fit(), outlook=Further(0.4, True, Moved(0.02, spread), []))
+    one = replace(LOGISTIC.fit().settled, outlook=Further(0.4, True, Moved(0.02, spread), []))
     assert one.answer.rule == rule
 
 
@@ -189,7 +191,7 @@ def test_many_parameters_that_are_right_are_trusted():
     one = problems.logistic_problem(60, 300).fit()
     assert one.weights.share < 0.5
     assert one.answer.trust is Trust.BOTH
-    assert replace(one, outlook=None).answer.trust is Trust.MEANS
+    assert replace(one.settled, outlook=None).answer.trust is Trust.MEANS
 
 
 def test_where_a_single_draw_rules_a_mean_is_not_trusted():

@@ -214,7 +214,7 @@ WIDER = Departure("parameters[0]", 0.0, 1.3, of_mean=False, of_sd=True)
 
 @pytest.mark.parametrize(("spread", "departures", "resampled"), [(0.3, [], False), (0.02, [WIDER], True)])
 def test_samples_are_not_resampled_to_where_none_comes(spread, departures, resampled):
-    fit = dataclasses.replace(FITS["logistic"](), outlook=Further(0.4, True, Moved(0.02, spread), departures))
+    fit = dataclasses.replace(FITS["logistic"]().settled, outlook=Further(0.4, True, Moved(0.02, spread), departures))
     diagnosis = fit.diagnose(progress=False)
     assert diagnosis.answer.rule == ("sds differ" if resampled else "further out")
     assert ("fit.resample(n)" in diagnosis.verdict) == resampled

@@ -107,8 +107,8 @@ def test_a_fit_that_reached_nothing_has_no_bound():
 
 def test_many_numbers_are_data_for_the_script_with_the_worst_first():
     fit = make_fit({"w": np.zeros(599), "b": 1.0})
-    ratios = fit.log_ratios + 0.3 * fit.check_draws[:, 7]  # the target is further along the seventh of w
-    page = str(fit_report(replace(fit, log_ratios=ratios)))
+    ratios = fit.weighed_ratios + 0.3 * fit.check_draws[:, 7]  # the target is further along the seventh of w
+    page = str(fit_report(replace(fit.settled, log_ratios=ratios)))
     rows = json.loads(page.split('<script type="application/json" class="rows">')[1].split("</script>")[0])
     assert len(rows) == 600
     assert rows[0][0] == "w[6]"

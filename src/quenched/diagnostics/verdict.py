@@ -42,7 +42,7 @@ def verdict(diagnosis: "Diagnosis") -> str:
     advice = next((text for text in (finding.advises(diagnosis) for finding in urgent) if text), "")
     if not advice:
         advice = _as_it_is(diagnosis) if judged.trust is Trust.BOTH else advice_on(diagnosis)
-    said = [str(judged), fit.message, *(finding.says(diagnosis) for finding in found), *fit.remarks, advice]
+    said = [str(judged), fit.message, *(finding.says(diagnosis) for finding in found), *fit.all_remarks, advice]
     return " ".join(text for text in said if text)
 
 

@@ -194,7 +194,7 @@ def ready(model: Model, progress: bool, max_seconds: Any, *, many: bool = False,
 def told(fit: Fit, throw: bool) -> Fit:
     """The fit; raised, if its numbers went wrong and that is wanted."""
     if throw and fit.status in (Status.NOT_FINITE, Status.NO_ASCENT):
-        raise FitError(" ".join((fit.message, *fit.remarks)), fit)
+        raise FitError(" ".join((fit.message, *fit.all_remarks)), fit)
     return fit
 
 

@@ -164,7 +164,7 @@ def _fitted(model: Model, resumed: Fit | None, asked: "Asked", watch: Watcher) -
     else:
         fits = run.fit(_entries_of(resumed, run), final=resumed.status in (Status.CONVERGED, Status.GIVEN))
     found = replace(fits[0], collapsed=run.collapsed(fits[0]))
-    return replace(found, outlook=run.outlook(found), remarks=run.remarks(found))
+    return replace(found, remarks=run.remarks(found))
 
 
 def _warped(family: str | Family, gaussian: Fit) -> Family | None:

@@ -1,11 +1,13 @@
 """Rounds of a fit, on rows: raise the bound, check it, and grow the draws of those that need more."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 
 from quenched.draws import CheckDraws, Draws
-from quenched.execute import Expired, StuckProgram
-from quenched.families import Member, Warped
+from quenched.execute import Expired, Here, StuckProgram
+from quenched.families import Member, Sparse, Warped
 from quenched.fitting.beginning import Beginning
 from quenched.fitting.drive import Driver, Entries, Record
 from quenched.fitting.monitor import FALL, check, doubled, draws_needed
@@ -14,13 +16,14 @@ from quenched.fitting.rows import rows
 from quenched.fitting.standing import SUSPECT, Reached, Standing
 from quenched.results import Code, as_a_warning, save
 from quenched.targets import Hyper
-from quenched.trust import gains, uneven
+from quenched.trust import EVEN, MANY, gains, uneven
 
 _STARTS_WHEN_SUSPECT = 4
 _ROUGHLY = 0.25  # of the tolerance: what a first guess at the cost of the draws must not exceed
 _FEW_COORDINATES, _MANY_COORDINATES = 3, 50
-_CHECKED = (640, 2560)  # check draws behind importance weights that are even, and that are not
-_EVEN = 0.95  # of the samples, that even weights keep
+_CHECKED = 640  # check draws, at the least
+_TIMES = 5  # the draws: how many there are at the most, where their error is no reason for more
+_CLEAR = 1.0 / 3.0  # of the tolerance: an error of the check bound that hides nothing
 
 
 class Rounds:
@@ -34,8 +37,12 @@ class Rounds:
         self.gaussian: Reached | None = None  # where fits of another family began
         # What draws have cost a dense warp, with its many numbers, is seen on check draws: other draws' gradients say four
         # times as much.
-        enough = (standing.settings.n_check or _CHECKED[0]) >= _CHECKED[0]
+        enough = (standing.settings.n_check or _CHECKED) >= _CHECKED
         self.judged_by_checks = isinstance(standing.settings.family, Warped) and enough
+        # What more check draws would tell of the weights is looked at when someone asks, where that is possible.
+        here, traced = isinstance(self.problem.execution, Here), self.problem.programs is not None
+        family = standing.settings.family
+        self.asked_later = family.affine and not isinstance(family, Sparse) and here and traced
 
     @property
     def reached(self) -> Reached:
@@ -94,7 +101,8 @@ class Rounds:
         self.check(index)
         if self.settings.checkpoint is not None:
             with as_a_warning(self.settings.checkpoint):
-                save(self.standing.fits(self.driver.watch.seconds, search=False)[0], self.settings.checkpoint)
+                reached = self.standing.fits(self.driver.watch.seconds, search=False)[0]
+                save(replace(reached, outlook=None), self.settings.checkpoint)
 
     def _record(self, draws: Draws) -> Record:
         """For methods with rounds of their own."""
@@ -111,18 +119,27 @@ class Rounds:
         settings, reached = self.settings, self.reached
         for n_draws in () if self.driver.stuck else np.unique(reached.n_draws[index]):
             group = index[reached.n_draws[index] == n_draws]
-            few, many = _CHECKED if final else (1, 1)
-            n = settings.n_check or self.driver.affordable(max(5 * int(n_draws), few))
-            many = self.driver.affordable(many)
-            self._check_with(group, n)
-            if settings.n_check is None and n < many and not self.driver.stopped:
+            if settings.n_check is not None:
+                self._check_with(group, settings.n_check)
+                continue
+            most = self.driver.affordable(max(_TIMES * int(n_draws), _CHECKED if final else 1))
+            few = most if self.judged_by_checks else min(most, _CHECKED)
+            self._check_with(group, few)
+            self._go_on(group[~(reached.check_error[group] <= _CLEAR * settings.tolerance)], most)
+            if final and not self.asked_later:
                 # Weights that are uneven tell little by few draws of how far they move a mean or an sd.
                 last = np.setdiff1d(group, self._must_grow(group, rounds=1))
-                known = np.stack(list(reached.log_ratios[last])) if len(last) else np.zeros((0, 1))
-                few_kept = uneven(known, _EVEN)
-                if few_kept.any():
-                    self._check_with(last[few_kept], many, known=known[few_kept])
+                self._go_on(last, self.driver.affordable(MANY), only_uneven=True)
         self.standing.enter(index)
+
+    def _go_on(self, index: np.ndarray, n: int, *, only_uneven: bool = False) -> None:
+        """Check by more draws than before, n in all."""
+        for before in np.unique([len(self.reached.log_ratios[place]) for place in index]):
+            group = index[[len(self.reached.log_ratios[place]) == before for place in index]]
+            known = np.stack(list(self.reached.log_ratios[group]))
+            some = uneven(known, EVEN) if only_uneven and before < n else np.full(len(group), before < n)
+            if some.any() and not self.driver.stopped:
+                self._check_with(group[some], n, known=known[some])
 
     def _check_with(self, index: np.ndarray, n: int, known: np.ndarray | None = None) -> None:
         seen = check(self.driver, self.reached.entries(index), self.check_draws, n=n, known=known)

@@ -10,7 +10,7 @@ from quenched.draws import check_draws_of
 from quenched.execute import Expired, Here
 from quenched.families import Member, Sparse
 from quenched.fitting.alone import Alone
-from quenched.fitting.blame import blame_region, blame_start, sign_remark
+from quenched.fitting.blame import blame_start, sign_remark
 from quenched.fitting.drive import Driver, Entries
 from quenched.fitting.lanes import Lanes
 from quenched.fitting.newton import Mode, Search
@@ -20,13 +20,12 @@ from quenched.fitting.remarks import jump_remark, rounding_remark, starts_remark
 from quenched.fitting.rounds import Rounds
 from quenched.fitting.rows import repeated, rows, stacked
 from quenched.fitting.settings import Settings
-from quenched.fitting.standing import SUSPECT, Standing
+from quenched.fitting.standing import Standing
 from quenched.fitting.terms import TermsAlone, many_numbers
 from quenched.objective import Batch, Problem, worth
 from quenched.projected import Collapsed, collapse
 from quenched.results import Code, Fit, Fits
 from quenched.targets import Hyper
-from quenched.trust import Outlook, look_further
 
 FEW = 40  # problems, below which they are fitted one by one in less time than it takes to compile lanes
 HEAVY = (
@@ -152,36 +151,20 @@ class Run:
         except KeyboardInterrupt:
             return None  # what was reached counts for more
 
-    def outlook(self, fit: Fit) -> Outlook | None:
-        """The target where the check draws of a single fit do not come."""
-        if not fit.converged or fit.collapsed is not None or self.driver.stopped or not len(fit.log_ratios):
-            return None
-        hyper = rows(self.standing.reached.hyper, 0)
-        try:
-            return look_further(self.batch.problem, fit.posterior, hyper, fit.log_ratios, fit.settings["seed"])
-        except KeyboardInterrupt:
-            return None  # what was reached counts for more
-
     def remarks(self, fit: Fit) -> tuple[str, ...]:
-        """What a person should know of a single fit besides its status: where the log density is not finite, odd signs."""
+        """What a person should know of a single fit besides its status: what rounding hides, values that jump, odd signs."""
         if not np.isfinite(fit.bound) or self.driver.stopped:
             return ()
-        hyper = rows(self.standing.reached.hyper, 0)
-        problem, inside = self.batch.problem, fit.log_ratios[np.isfinite(fit.log_ratios)]
-        try:
-            beyond, failed = np.zeros((0, problem.dim)), self.standing.reached.code[0] in SUSPECT
-            if len(inside) < len(fit.log_ratios):
-                beyond = fit.posterior.transform(fit.check_draws[~np.isfinite(fit.log_ratios)])
-            region = blame_region(problem, fit.posterior, hyper, beyond, fit.log_ratios, failed=bool(failed))
-        except KeyboardInterrupt:
-            region = ""  # what was reached counts for more
+        problem = self.batch.problem
         sign = sign_remark(problem.space, self.points[0], fit.posterior.mean, np.sqrt(fit.posterior.variance()))
         own = "" if problem.model is None else problem.model.remark
         many = many_numbers(problem, self.settings.draws) if isinstance(self.alone, TermsAlone) else ""
         few = "" if fit.collapsed is None else fit.collapsed.remark
         rounding, starts = rounding_remark(problem, fit), starts_remark(fit, self.settings.starts)
-        jump = "" if region or rounding else jump_remark(fit, float(self.standing.reached.shortfall[0]))
-        said = (rounding, region, jump, tail_remark(problem, fit), sign, starts, own, many, few)
+        jump = "" if rounding else jump_remark(fit, float(self.standing.reached.shortfall[0]))
+        if jump and fit.all_remarks:  # where it is not finite is reason enough
+            jump = ""
+        said = (rounding, jump, tail_remark(problem, fit), sign, starts, own, many, few)
         return tuple(remark for remark in said if remark)
 
     def fits(self) -> Fits:

@@ -49,6 +49,7 @@ class Settings:
             "family": self.family.name,
             "method": self.called or self.method.name,
             "tolerance": self.tolerance,
+            "check": self.n_check,
             "versions": dict(_versions()),
         }
 

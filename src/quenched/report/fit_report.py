@@ -129,7 +129,7 @@ def _cell(name: str, value: Any) -> Any:
 
 def _concern(fit: Fit) -> tuple[str, str, np.ndarray] | None:
     """How far each mean may be off, in standard deviations, and by which judge; None where nothing can tell."""
-    if not len(fit.log_ratios) or not np.isfinite(fit.log_ratios).all():
+    if not len(fit.weighed_ratios) or not np.isfinite(fit.weighed_ratios).all():
         return None
     plain = fit.space.coordinate_names() == fit.space.names()  # a row of the table is a coordinate
     if fit.khat <= BAD and (fit.collapsed is None or plain):
@@ -153,7 +153,7 @@ def _moved_by_weights(fit: Fit) -> np.ndarray:
 
 def _moves(fit: Fit) -> tuple[np.ndarray, np.ndarray]:
     """A step of natural gradient on the check draws for each mean, in standard deviations, and its error (see `trust.drift`)."""
-    ratios = fit.log_ratios - fit.log_ratios.mean()
+    ratios = fit.weighed_ratios - fit.weighed_ratios.mean()
     along = (fit.posterior.transform(fit.check_draws) - fit.posterior.mean) / np.sqrt(fit.posterior.variance())
     moves = ratios[:, None] * along
     return moves.mean(axis=0), moves.std(axis=0) / np.sqrt(len(ratios))

@@ -1,7 +1,7 @@
 """`Fit`: the one result of every method, in NumPy arrays of double precision."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,8 +25,8 @@ from quenched.trust import (
     Drift,
     Facts,
     Further,
+    Lookout,
     Moved,
-    Outlook,
     Reweighted,
     Weighed,
     Weights,
@@ -120,14 +120,24 @@ class Fit(Weighed):
     log_ratios: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)  # log p − log q at check draws
     remarks: tuple[str, ...] = field(default=(), repr=False)  # what a person should know besides
     collapsed: Collapsed | None = field(default=None, repr=False)  # weighed instead, where all at once are too many
-    outlook: Outlook | Further | None = field(default=None, repr=False)  # what was seen beyond the check draws
+    outlook: Lookout | Further | None = field(
+        default=None, repr=False
+    )  # beyond the check: whom to ask, or what was seen
     origin: Origin | None = field(default=None, repr=False)  # None after loading; `attach` restores it
     _kept: dict[str, Any] = field(default_factory=dict, repr=False, init=False)  # what was worked out about it
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: all but the log density, which may be a closure over the data; as with `save`."""
-        kept = {name: value for name, value in self.__dict__.items() if name != "model"}
+        kept = {name: value for name, value in self.settled.__dict__.items() if name != "model"}
         return {**kept, "origin": None, "_kept": {}}
+
+    @property
+    def settled(self) -> "Fit":
+        """The same fit with all that there is to be seen of its target, whom nobody needs to ask any more."""
+        if not isinstance(self.outlook, Lookout):
+            return self
+        seen = {"log_ratios": self.weighed_ratios, "outlook": self.further, "remarks": self.all_remarks}
+        return replace(self, **seen)
 
     @property
     def up_to_constant(self) -> bool:  # pyright: ignore
@@ -181,7 +191,12 @@ class Fit(Weighed):
     @cached_property
     def weights(self) -> Weights:  # pyright: ignore
         """Importance weights of the check draws, from the posterior to the target; of a collapsed fit, its outer draws."""
-        return weigh_ratios(self.log_ratios if self.collapsed is None else self.collapsed.log_ratios)
+        return weigh_ratios(self.weighed_ratios if self.collapsed is None else self.collapsed.log_ratios)
+
+    @property
+    def weighed_ratios(self) -> np.ndarray:
+        """log p − log q at check draws: those of the check, and more where it takes more to weigh them."""
+        return self.outlook.ratios if isinstance(self.outlook, Lookout) else self.log_ratios
 
     @property
     def n_weighed(self) -> int:
@@ -190,8 +205,8 @@ class Fit(Weighed):
 
     @cached_property
     def check_draws(self) -> np.ndarray:
-        """The check draws behind `log_ratios`, made again."""
-        return check_draws_of(self.posterior.dim, self.settings["seed"]).first(len(self.log_ratios))
+        """The check draws behind `weighed_ratios`, made again."""
+        return check_draws_of(self.posterior.dim, self.settings["seed"]).first(len(self.weighed_ratios))
 
     @cached_property
     def departures(self) -> list[Departure]:
@@ -207,10 +222,18 @@ class Fit(Weighed):
             own = departures(self.space, self.mean, self.sd, self._reweighted, self.weights)
         return own if self.further is None else worst_of_each([*own, *self.further.departures])
 
-    @cached_property
+    @property
     def further(self) -> Further | None:
-        """What the target is like beyond the check draws, where it was looked at."""
-        return self.outlook.judged() if isinstance(self.outlook, Outlook) else self.outlook
+        """What the target is like beyond the check draws, where it can be looked at."""
+        if self.collapsed is not None:
+            return None
+        return self.outlook.further if isinstance(self.outlook, Lookout) else self.outlook
+
+    @property
+    def all_remarks(self) -> tuple[str, ...]:
+        """What a person should know besides, with where the log density is not finite."""
+        region = self.outlook.region if isinstance(self.outlook, Lookout) else ""
+        return (region, *self.remarks) if region else self.remarks
 
     @property
     def moved(self) -> Moved:
@@ -242,7 +265,7 @@ class Fit(Weighed):
             or not np.isfinite(self.check_bound)
         ):
             return None
-        return drift(self.posterior, self.space.coordinate_names(), self.log_ratios, self.check_draws)
+        return drift(self.posterior, self.space.coordinate_names(), self.weighed_ratios, self.check_draws)
 
     @property
     def overfits(self) -> bool:
@@ -264,8 +287,8 @@ class Fit(Weighed):
     @property
     def finite(self) -> bool:
         """The log density was a number wherever it was looked at: at the check draws, and further out."""
-        nan = any(remark.startswith(NAN_FURTHER_OUT) for remark in self.remarks)
-        return bool(np.isfinite(self.log_ratios).all()) and not nan
+        nan = any(remark.startswith(NAN_FURTHER_OUT) for remark in self.all_remarks)
+        return bool(np.isfinite(self.weighed_ratios).all()) and not nan
 
     @property
     def answer(self) -> Answer:
@@ -282,7 +305,7 @@ class Fit(Weighed):
         """In words a person can act on: the answer first, then draws and optimiser. After a diagnosis, what it found."""
         if self.diagnosis is not None:
             return self.diagnosis.verdict
-        parts = (str(self.answer), self.message, on_draws(self), on_optima(self), *self.remarks)
+        parts = (str(self.answer), self.message, on_draws(self), on_optima(self), *self.all_remarks)
         return " ".join(part for part in parts if part)
 
     def sample(self, n: int, seed: int = 0) -> Parameters:

@@ -19,6 +19,7 @@ from quenched.results.outcome import History, Optimum, Round, Status
 from quenched.targets import Hyper
 from quenched.text import shown
 from quenched.transforms import Parameters, Space
+from quenched.trust import Lookout
 
 _PRECISIONS = ("prior_precision", "noise_precision")
 _COLUMNS = (*("bound", "check_bound", "check_error", "status", "n_draws", "n_evaluations", "n_objective_evaluations"),)
@@ -121,8 +122,9 @@ class Fits:
         rounds = self.rounds[index]
         rounds = rounds[~np.isnan(rounds[:, 0])].tolist()
         n_draws = int(self.n_draws[index])
+        posterior = Posterior(jax.tree.map(lambda leaf: leaf[index], self.member), self.space)
         return Fit(
-            posterior=Posterior(jax.tree.map(lambda leaf: leaf[index], self.member), self.space),
+            posterior=posterior,
             space=self.space,
             hyper=_hyper_of_one(self.hyper, index),
             bound=float(self.bound[index]),
@@ -139,7 +141,17 @@ class Fits:
             optima=self.optima.get(index, ()),
             log_ratios=np.zeros(0) if self.log_ratios is None else self.log_ratios[index],
             origin=None if self.origin is None else self.origin.one(index, n_draws),
+            outlook=self._lookout(index, posterior),
         )
+
+    def _lookout(self, index: int, posterior: Posterior) -> Lookout | None:
+        """Whom to ask about the target of a fit that has ended, where anyone can be asked."""
+        ended = self.status[index] in (Status.CONVERGED, Status.GIVEN) or self.failed[index]
+        if self.origin is None or self.log_ratios is None or not ended or not np.isfinite(self.bound[index]):
+            return None
+        problem, hyper = self.origin.batch.one(index), jax.tree.map(lambda leaf: leaf[index], self.origin.hyper)
+        known, seed, failed = self.log_ratios[index], self.settings["seed"], bool(self.failed[index])
+        return Lookout(problem, posterior, hyper, known, seed, self.settings.get("check") is None, failed)
 
     def _some(self, places: np.ndarray) -> "Fits":
         rows = lambda tree: jax.tree.map(lambda leaf: leaf[places], tree)

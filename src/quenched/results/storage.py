@@ -89,6 +89,7 @@ def _read_natural(fit: Fit | Fits, text: Any, arrays: dict[str, np.ndarray]) -> 
 
 
 def _write_one(fit: Fit, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    fit = fit.settled
     arrays["log_ratios"] = fit.log_ratios
     if fit.collapsed is not None:
         ratios, *moves, n_outer = fit.collapsed

@@ -3,7 +3,6 @@
 from quenched.trust.answer import (
     DRAWS_MATTER,
     FURTHER_OUT,
-    NAN_FURTHER_OUT,
     OF_FAMILY,
     RULES,
     Answer,
@@ -29,14 +28,18 @@ from quenched.trust.departures import (
     reweight,
     worst_of_each,
 )
-from quenched.trust.further import Further, Outlook, look_further
+from quenched.trust.further import Further
+from quenched.trust.lookout import EVEN, MANY, Lookout
+from quenched.trust.region import NAN_FURTHER_OUT, Region, values_at, what_is_wrong
 from quenched.trust.weights import BAD, Weighed, Weights, gains, uneven, weigh_ratios
 
 __all__ = [
     "BAD",
     "BULK",
     "DRAWS_MATTER",
+    "EVEN",
     "FURTHER_OUT",
+    "MANY",
     "NAN_FURTHER_OUT",
     "OF_FAMILY",
     "RULES",
@@ -46,8 +49,9 @@ __all__ = [
     "Drift",
     "Facts",
     "Further",
+    "Lookout",
     "Moved",
-    "Outlook",
+    "Region",
     "Reweighted",
     "Trust",
     "Weighed",
@@ -59,12 +63,13 @@ __all__ = [
     "furthest",
     "gains",
     "hopeless",
-    "look_further",
     "lost_to_rounding",
     "moved",
     "moves_of_means",
     "reweight",
     "uneven",
+    "values_at",
     "weigh_ratios",
+    "what_is_wrong",
     "worst_of_each",
 ]

@@ -8,6 +8,7 @@ import numpy as np
 
 from quenched.trust.departures import BULK, SD_DRIFT, VARIATION, Departure, Drift, Moved
 from quenched.trust.further import Further
+from quenched.trust.region import NAN_FURTHER_OUT
 from quenched.trust.weights import BAD, GOOD, Weights
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ FURTHER_OUT = (
     "means further out",
     "further out",
 )  # where samples of the posterior do not come, nor resampling with them
-NAN_FURTHER_OUT = "The log density is NaN"  # how a remark on it begins
 _FEW_RATIOS = 100  # with fewer nothing can be said of a tail
 _APART = 0.2  # of the mass: by which they are not quite one; sds were then off by 15 % and more
 _IN_TAILS = (
@@ -256,7 +256,7 @@ RULES = (
     Rule(
         "not finite further out",
         Trust.MEANS,
-        lambda facts: any(remark.startswith(NAN_FURTHER_OUT) for remark in facts.fit.remarks),
+        lambda facts: any(remark.startswith(NAN_FURTHER_OUT) for remark in facts.fit.all_remarks),
         lambda facts: "the log density is NaN further out than any check draw came",
     ),
     Rule("sds differ", Trust.MEANS, lambda facts: bool(facts.departures), lambda facts: _some(facts.departures)),

@@ -17,7 +17,7 @@ from quenched.draws import Purpose, check_draws_of, generator
 from quenched.objective import Problem, log_ratios
 from quenched.posterior import Posterior, natural_moments
 from quenched.targets import Hyper
-from quenched.transforms import Foreign, Space
+from quenched.transforms import Foreign
 from quenched.trust.departures import BULK, Departure, Moved, clear_changes, moved, reweight
 from quenched.trust.weights import BAD, GOOD, weigh_ratios
 
@@ -41,33 +41,6 @@ class Further(NamedTuple):
     departures: list[Departure]  # parameters that they change clearly
 
 
-class Outlook(NamedTuple):
-    """The target's log ratios where check draws do not come: what is made of them is worked out when someone asks."""
-
-    posterior: Posterior
-    space: Space
-    known: np.ndarray  # log ratios at the check draws
-    fresh: np.ndarray  # and at draws further out
-    seed: int
-
-    def judged(self) -> Further:
-        """Weigh a posterior by its check draws and by draws further out, together."""
-        posterior, space = self.posterior, self.space
-        mixture, moments = _mixture(posterior, self.known, self.seed), natural_moments(posterior, space)
-        weights = weigh_ratios(np.concatenate([self.known, self.fresh]) - np.log(mixture.density))
-        own = 1.0 / mixture.density
-        samples = posterior.transform(mixture.draws)
-        found = reweight(space, *moments, samples, weights.weights, own=own / own.sum())
-        # Weights from a mixture are bounded wherever the posterior has mass: where they keep most of the samples, or no
-        # sample has much of a say, their few large ones have a k-hat that means nothing; where one rules, a middling k-hat
-        # does not help.
-        even = weights.khat <= BAD or weights.share > BULK or found.most_held < _COUNTS
-        trusted = bool(weights.khat <= GOOD or (even and found.most_held < _RULES))
-        variation = weigh_ratios(self.known).variation  # that of the mixture is another
-        clear = clear_changes(space, *moments, found, weights._replace(variation=variation)) if trusted else []
-        return Further(weights.khat, trusted, moved(*moments, found), clear)
-
-
 class _Mixture(NamedTuple):
     """Draws on the scale on which the posterior is a standard normal, and the mixture's density relative to that."""
 
@@ -75,16 +48,28 @@ class _Mixture(NamedTuple):
     density: np.ndarray
 
 
-def look_further(problem: Problem, posterior: Posterior, hyper: Hyper, known: np.ndarray, seed: int) -> Outlook | None:
-    """Look at the target further out than the check draws, whose log ratios are known.
+def look_further(problem: Problem, posterior: Posterior, hyper: Hyper, known: np.ndarray, seed: int) -> Further | None:
+    """Weigh a posterior by its check draws, whose log ratios are known, and by draws further out, together.
 
     None for many parameters, and for functions whose calls may take long.
     """
-    foreign = any(isinstance(leaf.transform, Foreign) for leaf in problem.space.leaves)
+    space = problem.space
+    foreign = any(isinstance(leaf.transform, Foreign) for leaf in space.leaves)
     if problem.dim > MOST_PARAMETERS or problem.programs is None or posterior.member.on_host or foreign:
         return None
-    fresh = log_ratios(problem, posterior.member, hyper, _reaching(_axes(posterior, known, seed), seed))
-    return Outlook(posterior, problem.space, known, fresh, seed)
+    mixture, moments = _mixture(posterior, known, seed), natural_moments(posterior, space)
+    fresh = log_ratios(problem, posterior.member, hyper, mixture.draws[len(known) :])
+    weights = weigh_ratios(np.concatenate([known, fresh]) - np.log(mixture.density))
+    own = 1.0 / mixture.density
+    found = reweight(space, *moments, posterior.transform(mixture.draws), weights.weights, own=own / own.sum())
+    # Weights from a mixture are bounded wherever the posterior has mass: where they keep most of the samples, or no
+    # sample has much of a say, their few large ones have a k-hat that means nothing; where one rules, a middling k-hat
+    # does not help.
+    even = weights.khat <= BAD or weights.share > BULK or found.most_held < _COUNTS
+    trusted = bool(weights.khat <= GOOD or (even and found.most_held < _RULES))
+    variation = weigh_ratios(known).variation  # that of the mixture is another
+    clear = clear_changes(space, *moments, found, weights._replace(variation=variation)) if trusted else []
+    return Further(weights.khat, trusted, moved(*moments, found), clear)
 
 
 def _mixture(posterior: Posterior, known: np.ndarray, seed: int) -> _Mixture:
