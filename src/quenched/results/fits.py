@@ -24,6 +24,7 @@ from quenched.trust import Lookout
 _PRECISIONS = ("prior_precision", "noise_precision")
 _COLUMNS = (*("bound", "check_bound", "check_error", "status", "n_draws", "n_evaluations", "n_objective_evaluations"),)
 _NAMED = 8  # problems that the summary names
+_FAILED = (Status.NOT_FINITE, Status.NO_ASCENT)
 
 
 class Origins(NamedTuple):
@@ -146,11 +147,12 @@ class Fits:
 
     def _lookout(self, index: int, posterior: Posterior) -> Lookout | None:
         """Whom to ask about the target of a fit that has ended, where anyone can be asked."""
-        ended = self.status[index] in (Status.CONVERGED, Status.GIVEN) or self.failed[index]
+        failed = self.status[index] in _FAILED
+        ended = failed or self.status[index] in (Status.CONVERGED, Status.GIVEN)
         if self.origin is None or self.log_ratios is None or not ended or not np.isfinite(self.bound[index]):
             return None
         problem, hyper = self.origin.batch.one(index), jax.tree.map(lambda leaf: leaf[index], self.origin.hyper)
-        known, seed, failed = self.log_ratios[index], self.settings["seed"], bool(self.failed[index])
+        known, seed = self.log_ratios[index], self.settings["seed"]
         return Lookout(problem, posterior, hyper, known, seed, self.settings.get("check") is None, failed)
 
     def _some(self, places: np.ndarray) -> "Fits":
