@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pickle
 import tempfile
 from collections import OrderedDict, namedtuple
 from pathlib import Path
@@ -160,6 +161,20 @@ def test_many_are_saved_and_loaded_equal(family, tmp_path):
     np.testing.assert_array_equal(fits.rounds, loaded.rounds)
     for one, other in zip(fits, loaded, strict=True):
         assert_same(one, other)
+
+
+def test_of_many_what_was_seen_is_saved(tmp_path, monkeypatch):
+    """To look at all would take as long as the fits: of those that nobody asked about, the check is what is known."""
+    monkeypatch.setattr("quenched.results.fits._FEW", 0)
+    start, shapes = {"v": 0.0, "w": np.zeros(2)}, np.array([[1.0, 2.0], [3.0, 0.5], [2.0, 2.0]])
+    fits = qd.fit_many(gammas, start, shapes, draws=16, progress=False)
+    verdict = fits[1].verdict
+    for loaded in (qd.load(fits.save(tmp_path / "fits.npz")), pickle.loads(pickle.dumps(fits))):
+        assert loaded[1].verdict == fits[1:][0].verdict == verdict
+        assert loaded[1].further is not None
+        assert loaded[0].further is None
+        assert len(loaded[0].log_ratios) < len(loaded[1].log_ratios)
+        assert qd.Fits.joined([loaded, loaded])[4].verdict == verdict
 
 
 def test_hyperparameters_and_optima_survive_a_file(tmp_path):

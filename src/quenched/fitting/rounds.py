@@ -129,23 +129,27 @@ class Rounds:
             if final and not self.asked_later:
                 # Weights that are uneven tell little by few draws of how far they move a mean or an sd.
                 last = np.setdiff1d(group, self._must_grow(group, rounds=1))
-                self._go_on(last, self.driver.affordable(MANY), only_uneven=True)
+                self._go_on(last, self.driver.affordable(MANY), to_weigh=True)
         self.standing.enter(index)
 
-    def _go_on(self, index: np.ndarray, n: int, *, only_uneven: bool = False) -> None:
-        """Check by more draws than before, n in all."""
+    def _go_on(self, index: np.ndarray, n: int, *, to_weigh: bool = False) -> None:
+        """Check by more draws than before, n in all; to weigh, the bound needs none, nor do weights that are even."""
         for before in np.unique([len(self.reached.log_ratios[place]) for place in index]):
             group = index[[len(self.reached.log_ratios[place]) == before for place in index]]
             known = np.stack(list(self.reached.log_ratios[group]))
-            some = uneven(known, EVEN) if only_uneven and before < n else np.full(len(group), before < n)
+            some = uneven(known, EVEN) if to_weigh and before < n else np.full(len(group), before < n)
             if some.any() and not self.driver.stopped:
-                self._check_with(group[some], n, known=known[some])
+                self._check_with(group[some], n, known=known[some], to_weigh=to_weigh)
 
-    def _check_with(self, index: np.ndarray, n: int, known: np.ndarray | None = None) -> None:
+    def _check_with(
+        self, index: np.ndarray, n: int, known: np.ndarray | None = None, *, to_weigh: bool = False
+    ) -> None:
         seen = check(self.driver, self.reached.entries(index), self.check_draws, n=n, known=known)
-        self.reached.check_bound[index], self.reached.check_error[index] = seen.bound, seen.error
         for place, ratios in zip(index, seen.log_ratios, strict=True):
             self.reached.log_ratios[place] = ratios
+        if to_weigh:
+            return
+        self.reached.check_bound[index], self.reached.check_error[index] = seen.bound, seen.error
         if self.judged_by_checks:
             # Half of what is lost on draws that it was not fitted to: the other half is what it is too good on its own.
             lost = np.maximum(self.reached.bound[index] - seen.bound, 0.0) + seen.error

@@ -19,12 +19,20 @@ from quenched.results.outcome import History, Optimum, Round, Status
 from quenched.targets import Hyper
 from quenched.text import shown
 from quenched.transforms import Parameters, Space
-from quenched.trust import Lookout
+from quenched.trust import Further, Lookout
 
 _PRECISIONS = ("prior_precision", "noise_precision")
 _COLUMNS = (*("bound", "check_bound", "check_error", "status", "n_draws", "n_evaluations", "n_objective_evaluations"),)
+_FEW = 100  # fits whose targets are all looked at before they are saved
 _NAMED = 8  # problems that the summary names
 _FAILED = (Status.NOT_FINITE, Status.NO_ASCENT)
+
+
+class Seen(NamedTuple):
+    """What there was to be seen of the target of one fit, when someone asked."""
+
+    further: Further | None
+    remarks: tuple[str, ...]
 
 
 class Origins(NamedTuple):
@@ -94,11 +102,30 @@ class Fits:
     settings: dict[str, Any] = field(repr=False)
     optima: dict[int, tuple[Optimum, ...]] = field(repr=False, default_factory=dict)
     log_ratios: np.ndarray | None = field(repr=False, default=None)  # of objects: as in `Fit`
+    seen: dict[int, Seen] = field(repr=False, default_factory=dict)  # of those that were asked about, once settled
     origin: Origins | None = field(repr=False, default=None)  # None after loading
+    _lookouts: dict[int, Lookout] = field(default_factory=dict, repr=False, init=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: all but the log density and the data."""
-        return {**self.__dict__, "origin": None}
+        return {**self.settled.__dict__, "origin": None}
+
+    @property
+    def settled(self) -> "Fits":
+        """The same fits, with what those who asked about some of them have seen; the others have what their checks saw.
+
+        Of a few, everything is asked: of many it would take as long as the fits.
+        """
+        of_all = len(self) <= _FEW and self.origin is not None and self.log_ratios is not None
+        wanted = range(len(self)) if of_all else [index for index, one in self._lookouts.items() if one.asked]
+        asked = {index: self._one(index).settled for index in wanted if index not in self.seen}
+        if not asked:
+            return self
+        ratios = self.log_ratios.copy()  # pyright: ignore
+        for index, fit in asked.items():
+            ratios[index] = fit.log_ratios
+        seen = {index: Seen(fit.further, fit.remarks) for index, fit in asked.items()}
+        return replace(self, log_ratios=ratios, seen={**self.seen, **seen})
 
     def __len__(self) -> int:
         return len(self.bound)
@@ -142,8 +169,19 @@ class Fits:
             optima=self.optima.get(index, ()),
             log_ratios=np.zeros(0) if self.log_ratios is None else self.log_ratios[index],
             origin=None if self.origin is None else self.origin.one(index, n_draws),
-            outlook=self._lookout(index, posterior),
+            **self._outlook(index, posterior),
         )
+
+    def _outlook(self, index: int, posterior: Posterior) -> dict[str, Any]:
+        """What was seen of the target of one, or whom to ask."""
+        if index in self.seen:
+            return {"outlook": self.seen[index].further, "remarks": self.seen[index].remarks}
+        if index not in self._lookouts:
+            lookout = self._lookout(index, posterior)
+            if lookout is None:
+                return {}
+            self._lookouts[index] = lookout
+        return {"outlook": self._lookouts[index]}
 
     def _lookout(self, index: int, posterior: Posterior) -> Lookout | None:
         """Whom to ask about the target of a fit that has ended, where anyone can be asked."""
@@ -157,6 +195,7 @@ class Fits:
 
     def _some(self, places: np.ndarray) -> "Fits":
         rows = lambda tree: jax.tree.map(lambda leaf: leaf[places], tree)
+        known = self.settled
         return Fits(
             member=rows(self.member),
             space=self.space,
@@ -172,7 +211,8 @@ class Fits:
             seconds=self.seconds * len(places) / max(len(self), 1),
             rounds=self.rounds[places],
             settings=self.settings,
-            log_ratios=None if self.log_ratios is None else self.log_ratios[places],
+            log_ratios=None if known.log_ratios is None else known.log_ratios[places],
+            seen={new: known.seen[old] for new, old in enumerate(places.tolist()) if old in known.seen},
             optima={new: self.optima[old] for new, old in enumerate(places.tolist()) if old in self.optima},
             origin=None if self.origin is None else self.origin.some(places),
         )
@@ -190,6 +230,7 @@ class Fits:
             raise ValueError(f"parts={shown(parts)}: give a list of Fits.")
         if not parts:
             raise ValueError("parts: there are none; give a list of Fits.")
+        parts = [part.settled for part in parts]
         first = parts[0]
         for place, other in enumerate(parts):
             if _kind(other) != _kind(first):
@@ -202,6 +243,11 @@ class Fits:
         together = lambda name: np.concatenate([getattr(part, name) for part in parts])
         ratios = [part.log_ratios for part in parts if part.log_ratios is not None]
         stacked = lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves])
+        renumbered = lambda name: {
+            begin + index: one
+            for begin, part in zip(begins, parts, strict=False)
+            for index, one in getattr(part, name).items()
+        }
         return replace(
             first,
             member=jax.tree.map(stacked, *(part.member for part in parts)),
@@ -210,11 +256,8 @@ class Fits:
             message=tuple(word for part in parts for word in part.message),
             seconds=sum(part.seconds for part in parts),
             rounds=np.concatenate([deep(part.rounds) for part in parts]),
-            optima={
-                begin + index: optima
-                for begin, part in zip(begins, parts, strict=False)
-                for index, optima in part.optima.items()
-            },
+            optima=renumbered("optima"),
+            seen=renumbered("seen"),
             log_ratios=np.concatenate(ratios) if len(ratios) == len(parts) else None,
             origin=None,
         )

@@ -123,6 +123,9 @@ def _many(text: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         _insist(bool(right), "its log ratios are none")
     for optima in text["optima"].values():
         _optima(optima)
+    for index, (further, remarks) in text.get("seen", {}).items():
+        _insist(index.isdecimal() and int(index) < n and _are_texts(remarks), "what was seen of its fits is none")
+        _further(further)
 
 
 def _optima(optima: Any) -> None:

@@ -16,7 +16,7 @@ from quenched.files import read_path, read_path_to_write, write_whole
 from quenched.posterior import Posterior
 from quenched.projected import Collapsed
 from quenched.results.fit import Fit
-from quenched.results.fits import Fits
+from quenched.results.fits import Fits, Seen
 from quenched.results.outcome import History, Optimum, Round, Status
 from quenched.results.soundness import insist_leaves, insist_moments, insist_sound
 from quenched.results.summary import quantiles_of
@@ -111,6 +111,7 @@ def _write_one(fit: Fit, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
 
 
 def _write_many(fits: Fits, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    fits = fits.settled
     arrays.update({f"fits.{name}": getattr(fits, name) for name in _ROWS})
     if fits.log_ratios is not None:
         arrays["log_ratios"] = np.concatenate([np.zeros(0), *fits.log_ratios])
@@ -122,6 +123,7 @@ def _write_many(fits: Fits, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         "status": [str(status) for status in fits.status],
         "message": list(fits.message),
         "optima": {str(index): _write_optima(optima) for index, optima in fits.optima.items()},
+        "seen": {str(index): [_write_further(one.further), list(one.remarks)] for index, one in fits.seen.items()},
     }
 
 
@@ -222,6 +224,7 @@ def _read_many(text: dict[str, Any], arrays: dict[str, np.ndarray], space: Space
         settings=text["settings"],
         optima={int(index): _read_optima(optima) for index, optima in text["optima"].items()},
         log_ratios=_read_ratios(arrays),
+        seen={int(index): _read_seen(*one) for index, one in text.get("seen", {}).items()},
         **{name: arrays[f"fits.{name}"] for name in _ROWS},  # pyright: ignore
     )
 
@@ -265,6 +268,10 @@ def _read_further(text: Any) -> Further | None:
     khat, *moved = text["numbers"]
     clear = [Departure(harmless(name), *rest) for name, *rest in text["departures"]]
     return Further(khat, bool(text["known"]), Moved(*moved), clear)
+
+
+def _read_seen(further: Any, remarks: list[str]) -> Seen:
+    return Seen(_read_further(further), tuple(map(harmless, remarks)))
 
 
 def _read_ratios(arrays: dict[str, np.ndarray]) -> np.ndarray | None:

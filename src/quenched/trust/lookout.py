@@ -50,6 +50,11 @@ class Lookout:
     failed: bool
 
     @property
+    def asked(self) -> bool:
+        """Whether anyone has asked."""
+        return not {"ratios", "further", "region"}.isdisjoint(self.__dict__)
+
+    @property
     def _answers(self) -> bool:
         """Whether the target can be asked: a pool of workers may be gone, and hosts would all have to ask."""
         return isinstance(self.problem.execution, Here) and not is_forked()
