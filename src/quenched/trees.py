@@ -20,6 +20,18 @@ from quenched.text import shown
 _TOO_DEEP = 200
 
 
+def with_plain_keys(tree: Any) -> Any:
+    """The same, with Python's own numbers for NumPy's among the keys of dicts.
+
+    They are found by either, but JAX compares trees that it has seen, and a number of NumPy's and a tuple are equal nowhere, or
+    in two places of an array.
+    """
+    if type(tree) in (dict, OrderedDict):
+        plain = lambda key: key.item() if isinstance(key, np.generic) else key
+        return type(tree)((plain(key), with_plain_keys(value)) for key, value in tree.items())
+    return type(tree)(map(with_plain_keys, tree)) if type(tree) in (list, tuple) else tree
+
+
 def write_tree(tree: Any, depth: int = 0) -> Any:
     """What `read_tree` reads; leaves are whole numbers or texts.
 

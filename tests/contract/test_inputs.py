@@ -147,3 +147,13 @@ def test_a_loaded_fit_is_given_its_table_back(tmp_path):
 def test_columns_that_are_no_numbers_are_named(data, message):
     with pytest.raises(ValueError, match=message):
         fit(regression_of, {"slope": 0.0}, data=data)
+
+
+def test_keys_that_are_numbers_of_numpy_are_those_of_python():
+    """JAX compares trees that it has seen, and a number of NumPy's with a tuple is an array."""
+    density = lambda p: -sum(jnp.sum(jnp.cosh(leaf)) for leaf in jax.tree.leaves(p))
+    options = {"draws": 8, "check": 64, "progress": False}
+    assert qd.fit(density, {("a", 1): np.zeros(2)}, **options).mean[("a", 1)].shape == (2,)
+    fit = qd.fit(density, {np.int64(3): np.zeros(2)}, **options)
+    assert fit.mean[np.int64(3)].shape == fit.mean[3].shape == (2,)
+    assert [type(key) for key in fit.mean] == [int]

@@ -120,3 +120,11 @@ def test_more_effects_than_nested_can_hold_are_said(monkeypatch):
         model = MixedModel("y ~ x + (1|group)").fit(simulated())
     assert model.fit_.settings["family"] != "nested"
     assert model.sd_.loc["1|group", "sd"] > 0.0
+
+
+def test_time_that_is_up_leaves_tables():
+    model = MixedModel("y ~ x + (1|group)").fit(simulated(), max_seconds=1e-3)
+    assert model.fit_.status == "max_seconds"
+    assert np.isfinite(model.fixed_.to_numpy()).all()
+    with pytest.raises(ValueError, match="max_seconds=-1"):
+        MixedModel("y ~ x + (1|group)").fit(simulated(), max_seconds=-1)

@@ -130,3 +130,12 @@ def test_a_stream_that_is_stopped_keeps_its_last_window(stop, monkeypatch):
     assert fit.status == ("interrupted" if stop is KeyboardInterrupt else "max_seconds")
     assert fit.n_rounds == 1
     assert np.all(np.abs(fit.mean - 3.0) < 1.0)
+
+
+def test_a_stream_whose_time_is_up_does_not_go_on_to_the_end_of_a_window(monkeypatch):
+    fresh, steps = Source.fresh, []
+    monkeypatch.setattr(Source, "fresh", lambda self: steps.append(0) or fresh(self))
+    fit = qd.fit(target(), START, method=qd.Streaming(), max_seconds=1e-9, progress=False)
+    assert len(steps) == 1
+    assert fit.status == "max_seconds"
+    assert np.isfinite(fit.bound)

@@ -97,7 +97,7 @@ def test_functions_that_hold_much_are_let_go_at_once():
 def test_all_are_let_go_when_programs_are_too_many(monkeypatch):
     """Those that others have compiled do not count: they are there after all of ours have gone."""
     programs = [1000]
-    monkeypatch.setattr(living_, "_count_programs", lambda: programs[0])
+    monkeypatch.setattr(living_, "count_programs", lambda: programs[0])
     living = Living(lambda key: object(), lambda key: 1)
     first = living("first")
     assert living("first") is first
@@ -108,6 +108,36 @@ def test_all_are_let_go_when_programs_are_too_many(monkeypatch):
     programs[0] += living_._MOST_PROGRAMS + 1
     living("fourth")
     assert living("first") is not first
+
+
+def test_of_functions_that_come_back_and_hold_much_the_last_are_kept():
+    """Programs hold it many times: of 10 MB each, two are kept."""
+    living = Living(lambda key: object(), lambda key: 10_000_000)
+    for number in (1, 2, 1, 3):
+        made = [living(number) for _ in range(2)]
+        assert made[0] is made[1]
+    kept = living(1)
+    assert living(1) is kept
+    assert living.cache_info().currsize == 2
+    assert living(3) is made[0]
+
+
+def test_all_are_let_go_when_the_process_has_grown(monkeypatch):
+    """Once, not at every look: what is left then is not theirs."""
+    held = [1e9]
+    monkeypatch.setattr(living_, "resident", lambda: held[0])
+    monkeypatch.setattr(living_, "count_programs", lambda: 0)
+    living = Living(lambda key: object(), lambda key: 1)
+    first = living("first")
+    held[0] += 0.9 * living_._MOST_BYTES
+    living("second")
+    assert living("first") is first
+    held[0] += 0.2 * living_._MOST_BYTES
+    living("third")
+    again = living("first")
+    assert again is not first
+    living("fourth")
+    assert living("first") is again
 
 
 def test_programs_of_our_own_are_let_go_with_all_others():

@@ -270,6 +270,15 @@ def test_relevance_vectors_of_copies_and_of_kernels():
     assert np.mean(own <= plain + 1e-9) > 0.95
 
 
+@pytest.mark.parametrize("gamma", ["scale", 0.1, 10.0])
+def test_relevance_vectors_of_points_that_are_easily_told_apart_are_not_all_lost(gamma):
+    X = np.linspace(-2.0, 2.0, 30)[:, None]
+    machine = RelevanceVectorClassifier(gamma=gamma).fit(X, X[:, 0] > 0)
+    assert machine.score(X, X[:, 0] > 0) == 1.0
+    assert 2 <= machine.n_relevance_ <= 5
+    assert np.ptp(machine.predict_proba(X)[:, 1]) > 0.9
+
+
 def test_probit_probabilities_with_deviations_match_monte_carlo():
     from quenched.models.multiclass_rvm import probit_probability
 

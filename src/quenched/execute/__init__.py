@@ -6,11 +6,12 @@ from quenched.execute.deadline import GRACE, Expired, until
 from quenched.execute.effort import Effort, Program, effort
 from quenched.execute.execution import Elsewhere, Execution, Here, Work
 from quenched.execute.executor import Evaluation, Executor
+from quenched.execute.footprint import bytes_held
 from quenched.execute.host import Host, HostFunction
 from quenched.execute.interrupts import interrupts_at_once, interrupts_held, obey_interrupts
 from quenched.execute.kept import folder_of_programs, keep_programs
 from quenched.execute.lapack import compiled, in_small_calls
-from quenched.execute.living import Identified, Living, bytes_held
+from quenched.execute.living import Identified, Living
 from quenched.execute.lost import LostProcess
 from quenched.execute.memory import out_of_memory
 from quenched.execute.mesh_devices import exchanged, on_devices

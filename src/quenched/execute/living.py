@@ -3,34 +3,32 @@
 A process that fits thousands of closures must not hold thousands of programs: each takes megabytes, and pieces of address
 space; XLA ends it with a signal when there are no more. So programs of functions that were seen once are let go after a few
 others, and kept from the second time on; of those let go only a number is remembered, by which they are known if they come
-back. Where functions that return, ever new shapes, or algebra of our own have come to too many programs all the same, all are
-let go: what is still needed is compiled again, in less time than it took to come to so many.
+back. Those that come back are kept up to so many bytes, too: what came back longest ago goes first. Where functions that return,
+ever new shapes, or algebra of our own have come to too many programs all the same, or the process has grown by too much since
+they were last let go, all are: what is still needed is compiled again, in less time than it took to come to so many.
 """
 
 import gc
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from threading import RLock
-from types import CellType
 from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import ref
 
-import jax
-
 from quenched.compiling import let_go_of_programs
+from quenched.execute.footprint import count_maps, count_programs, resident
 from quenched.execute.memory import give_back_freed
 
 _NEW = 6  # functions that were seen once
 _BYTES_OF_NEW = 8e6  # that these hold; programs hold them several times
 _RETURNING = 64
+_COPIES = 20  # of what a function holds, in its programs and what they were made from: 400 MB of 20, measured
+_MOST_BYTES = 512e6  # in programs of functions that return; and that a process may grow by until all are let go
 _MOST_PROGRAMS = 400  # besides those that others have compiled
 _REMEMBERED = 4096
 _MOST_MAPS = 30_000  # pieces of address space
 _LOOKED_AT = 16  # calls between two looks at programs and pieces
-_MAPS = Path("/proc/self/maps")
 
 Made = TypeVar("Made")
 
@@ -82,11 +80,12 @@ class Living(Generic[Made]):
     def __init__(self, make: Callable[[Any], Made], bytes_of: Callable[[Any], int]):
         self._make, self._bytes_of = make, bytes_of
         self._new: OrderedDict[Hashable, tuple[Made, int]] = OrderedDict()
-        self._returning: OrderedDict[Hashable, Made] = OrderedDict()
+        self._returning: OrderedDict[Hashable, tuple[Made, int]] = OrderedDict()
         self._gone: OrderedDict[int, None] = OrderedDict()
         self._unkept, self._bytes_unkept = 0, 0
         self._lock, self._calls = RLock(), 0
         self._others = 0  # programs that were left when all of ours had been let go
+        self._grown_from: int | None = None  # bytes that the process held then, or when it first asked
 
     def __call__(self, key: Hashable) -> Made:
         """What is made of it, or was."""
@@ -97,17 +96,29 @@ class Living(Generic[Made]):
         self._calls += 1
         if not self._calls % _LOOKED_AT and self._too_many():
             self.cache_clear()
-        if key in self._new:
-            self._returning[key] = self._new.pop(key)[0]
         if key in self._returning:
             self._returning.move_to_end(key)
-            return self._returning[key]
-        self._make_room(self._bytes_of(key))
+            return self._returning[key][0]
+        if key in self._new:
+            return self._keep(key, *self._new.pop(key))
+        size = self._bytes_of(key)
+        self._make_room(size)
         made = self._make(key)
         if hash(key) in self._gone:
-            self._returning[key] = made
-        else:
-            self._new[key] = (made, self._bytes_of(key))
+            return self._keep(key, made, size)
+        self._new[key] = (made, size)
+        return made
+
+    def _keep(self, key: Hashable, made: Made, size: int) -> Made:
+        """What came back; of all others that did, as many as there is room for."""
+        self._returning[key] = (made, size)
+        held = sum(each for _, each in self._returning.values())
+        full = False
+        while len(self._returning) > 1 and (len(self._returning) > _RETURNING or held * _COPIES > _MOST_BYTES):
+            held -= self._returning.popitem(last=False)[1][1]
+            full = True
+        if full:
+            self._sweep()
         return made
 
     def passing(self, key: Any) -> Made:
@@ -127,19 +138,19 @@ class Living(Generic[Made]):
         """Let go of everything."""
         self._returning.clear()
         self._sweep(everything=True)
-        self._others = _count_programs()
+        self._others, self._grown_from = count_programs(), resident()
 
     def _too_many(self) -> bool:
-        return _count_programs() > self._others + _MOST_PROGRAMS or _count_maps() > _MOST_MAPS
+        now = resident()
+        self._grown_from = now if self._grown_from is None else self._grown_from
+        grown = now > self._grown_from + _MOST_BYTES
+        return grown or count_programs() > self._others + _MOST_PROGRAMS or count_maps() > _MOST_MAPS
 
     def _make_room(self, coming: int) -> None:
         held = sum(size for _, size in self._new.values())
         if self._too_many():
             self.cache_clear()
         elif len(self._new) >= _NEW or (self._new and held + coming > _BYTES_OF_NEW):
-            self._sweep()
-        elif len(self._returning) >= _RETURNING:
-            self._returning.popitem(last=False)
             self._sweep()
 
     def _sweep(self, everything: bool = False) -> None:
@@ -157,36 +168,3 @@ class Living(Generic[Made]):
         let_go_of_programs(everything)
         gc.collect()  # programs and the functions inside them refer to each other
         give_back_freed()
-
-
-def _count_programs() -> int:
-    return len(jax.devices()[0].client.live_executables())
-
-
-def _count_maps() -> int:
-    try:
-        return _MAPS.read_bytes().count(b"\n")
-    except OSError:  # not on Linux
-        return 0
-
-
-def bytes_held(function: Any, depth: int = 3) -> int:
-    """Of the arrays that a function closes over, as far as can be seen."""
-    if depth == 0 or function is None:
-        return 0
-    if isinstance(function, partial):
-        return sum(bytes_held(one, depth - 1) for one in (function.func, *function.args, *function.keywords.values()))
-    size = getattr(function, "nbytes", None)
-    if isinstance(size, int):
-        return size
-    cells = [_content(cell) for cell in getattr(function, "__closure__", None) or ()]
-    inside = [*cells, *(getattr(function, "__defaults__", None) or ()), getattr(function, "__self__", None)]
-    held = getattr(function, "__dict__", {}) if not isinstance(function, type) else {}
-    return sum(bytes_held(one, depth - 1) for one in (*inside, *(held.values() if isinstance(held, dict) else ())))
-
-
-def _content(cell: CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not filled yet
-        return None

@@ -124,7 +124,7 @@ class Streaming(Method):
         while code is Code.RUNNING:
             vector = np.zeros(at.size)
             state = transform.init(vector) if state is None else _kept(state, transform.init(vector), self.optimiser)
-            window, bound = Window([], []), -np.inf
+            window, bound, asked = Window([], []), -np.inf, None
             for _ in range(_WINDOW):
                 slope, _ = source.fresh().slope(at, vector, hyper, profile=True)
                 gradient = np.asarray(slope.gradient)
@@ -134,7 +134,13 @@ class Streaming(Method):
                 vector, hyper, bound = vector + np.asarray(steps), slope.hyper, float(slope.bound)
                 window.vectors.append(vector)
                 window.gradients.append(gradient)
+                asked = watch(bound, source.n_draws)
+                if asked is not None:
+                    break
             at = at.moved(window.average)
+            if asked is not None:
+                yield Streamed(at, hyper, bound, Code[asked.name], window.promise + window.error)
+                return
             blind = window.promise <= max(window.error, _SHARE * slack)  # no more can be seen with so few rows
             if blind and self.polish:
                 at, hyper = source.climb(at, hyper, slack, watch)
@@ -195,6 +201,8 @@ class Window(NamedTuple):
     @property
     def error(self) -> float:
         """Nats that the average is off on account of draws and rows: half its variance in whitened coordinates."""
+        if len(self.gradients) < 2:
+            return 0.0  # nothing is known of it
         scatter = np.var(self.gradients, axis=0, ddof=1)
         return 0.5 * float(np.sum(scatter)) / len(self.gradients)
 

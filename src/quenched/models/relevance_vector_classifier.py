@@ -15,12 +15,15 @@ from quenched.models.predictor_posterior import dense
 from quenched.numbers import finite_number, positive_number, whole_number
 from quenched.text import shown
 
+_SHARE = 0.1  # of the samples may be on their way out at a time
+
 
 class RelevanceVectorClassifier(ClassifierMixin, BaseEstimator):
     """Kernel classifier that keeps few samples (mRVM2: Psorakis, Damoulas and Girolami 2010).
 
     A multinomial probit model in which every sample has a weight per class with a precision of its own; samples whose
-    precisions grow without end leave. It is the paper's comparison for multiclass problems, and needs no draws.
+    precisions grow without end leave. It is the paper's comparison for multiclass problems, and needs no draws. Unlike there, at
+    most a tenth of the samples are on their way out in a round: all at once they may all be lost.
 
     Parameters
     ----------
@@ -118,6 +121,7 @@ class RelevanceVectorClassifier(ClassifierMixin, BaseEstimator):
             sample_weight=weights,
             max_rounds=self.max_iter,
             tolerance=self.tol,
+            share=_SHARE,
         )
         self._centres = centres
         self.relevance_vectors_ = centres[self._machine.relevance]

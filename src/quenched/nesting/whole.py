@@ -24,12 +24,13 @@ from quenched.targets import EntropyForm, Model, Target, check_terms, read_model
 from quenched.transforms import describe_space
 
 _NODES = (128, 64)  # outer draws whose inner Gaussians the posterior is made from: its own, and further out
+_FEWEST_NODES = (10, 6)  # where time is up: as many as are solved together
 _MANY = 4  # outer coordinates that need twice as many
 _PER_OUTER = 64  # draws for each outer coordinate, at the most unless told otherwise
 _IN_TAILS = 192  # draws of a posterior with long tails
 _MANY_DRAWS = 4096  # by which means over the outer posterior are taken that need no inner problem
 CHECK = 256  # check draws of the outer fits; the whole posterior is checked by more
-_JUDGED = 1024  # draws of the whole posterior for its bound
+_JUDGED, _HURRIED = 1024, 64  # draws of the whole posterior for its bound, and where time is up
 _FEWEST_CHECKS, _CHECKED = 2560, 2**23  # check draws of the whole posterior, and numbers in them, where it is large
 _WIDER = (2.0, 1.5)  # how far they reach out, relative to the posterior's own: of few outer coordinates, of many
 _WRITTEN_OUT = 2e9  # operations, roughly, that may go into dense inverses of inner precisions
@@ -122,6 +123,10 @@ class NestedOptions:
     at_mode: bool = False  # Laplace's Gaussians inside
     called: str = "nested"
 
+    def left(self, began: float) -> float | None:
+        """Seconds, of those that there were at `time.perf_counter` = `began`; always some."""
+        return None if self.max_seconds is None else max(self.max_seconds - (time.perf_counter() - began), 1e-3)
+
 
 class DividedModel(NamedTuple):
     """A model divided into outer and inner parameters, with the inner problem solved at the start."""
@@ -154,20 +159,24 @@ def pose(log_density: Any, start: Any, outer: Sequence[str] | None, asked: Neste
 def fit_nested(log_density: Any, start: Any, outer: Sequence[str] | None, asked: NestedOptions) -> Fit:
     """What `nested` does, whatever the Gaussians inside. Nothing is raised when the numbers go wrong."""
     began, posed = time.perf_counter(), pose(log_density, start, outer, asked)
-    common: dict[str, Any] = {"seed": asked.seed, "tolerance": asked.tolerance, "max_seconds": asked.max_seconds}
+    common: dict[str, Any] = {"seed": asked.seed, "tolerance": asked.tolerance}
     common |= {"check": CHECK, "throw": False, "progress": asked.progress}
     n = len(posed.split.outer_places)
-    first = fit(posed.problem.target, posed.begin, draws=max(64, 4 * n), **common)
+    first = fit(posed.problem.target, posed.begin, draws=max(64, 4 * n), max_seconds=asked.left(began), **common)
     if first.status in (Status.NOT_FINITE, Status.NO_ASCENT):
         return of_outer(first, posed.split)
-    problem = better_guess(posed.problem, first.posterior, asked.seed)
-    posed = posed._replace(problem=problem if asked.at_mode else with_tails(problem, first.posterior))
-    sizes = _sizes(asked, n, bool(posed.problem.tails[2:].any()))
-    found = fit(posed.problem.target, first, family=asked.family, **sizes, **common)
+    found, before = first, None
+    if first.status is not Status.MAX_SECONDS:
+        problem = better_guess(posed.problem, first.posterior, asked.seed)
+        posed = posed._replace(problem=problem if asked.at_mode else with_tails(problem, first.posterior))
+        sizes = _sizes(asked, n, bool(posed.problem.tails[2:].any()))
+        left = asked.left(began)
+        found = fit(posed.problem.target, first, family=asked.family, max_seconds=left, **sizes, **common)
+        before = first
     inside = "Laplace's Gaussians inside" if asked.at_mode else "the inner Gaussians at their best"
     note = f"The bound with {inside} is {found.bound:.4f} nats."
     settings = {"log_evidence": found.evidence}
-    return judged(posed, found, began, asked, note=note, settings=settings, before=first)
+    return judged(posed, found, began, asked, note=note, settings=settings, before=before)
 
 
 def _sizes(asked: NestedOptions, n: int, long_tails: bool) -> dict[str, int | None]:
@@ -200,8 +209,9 @@ def judged(
         member = posterior_of(posed.problem, outer, shift)
     dim = posed.split.space.dim
     # Matched draws, as few as there would be, all lie at one distance, where the log density of a mixture is not at its mean.
-    draws = make("antithetic", _JUDGED, dim, asked.seed)
-    check = _checks(dim) if asked.check is None else asked.check
+    hurried = outer.status is Status.MAX_SECONDS
+    draws = make("antithetic", _HURRIED if hurried else _JUDGED, dim, asked.seed)
+    check = (None if hurried else _checks(dim)) if asked.check is None else asked.check
     whole = assess(posed.model, member, draws=draws, check=check, seed=asked.seed, throw=False, progress=False)
     settings = {**whole.settings, "method": asked.called, "outer": list(posed.begin), "family": "nested", **settings}
     settings |= {"outer_family": outer.settings["family"], "outer_draws": outer.n_draws}
@@ -227,9 +237,10 @@ def _checks(dim: int) -> int | None:
 def posterior_of(problem: Outer, outer: Fit, shift: Shift | None = None) -> Any:
     """A nested member from the inner Gaussians at draws of the outer posterior; `shift` moves their means."""
     member, dim, seed = outer.posterior.member, outer.posterior.dim, outer.settings["seed"]
+    sizes = _FEWEST_NODES if outer.status is Status.MAX_SECONDS else _NODES
     equal, wide = (
         make("matched", n * (1 if dim < _MANY else 2), dim, stream(seed, Purpose.DRAWS, 2 + place)).points
-        for place, n in enumerate(_NODES)
+        for place, n in enumerate(max(n, 2 * dim + 2) for n in sizes)
     )
     wide = _WIDER[dim >= _MANY] * wide
     z = np.concatenate([equal, wide])

@@ -15,6 +15,7 @@ from quenched.text import harmless, shown
 from quenched.transforms.bounded import positive
 from quenched.transforms.joint import Foreign, JointTransform
 from quenched.transforms.transform import Real, Transform
+from quenched.trees import with_plain_keys
 
 _AMBIGUOUS = set(".[]'\"")
 
@@ -128,7 +129,7 @@ def describe_space(start: Parameters, transforms: object = None) -> tuple[Space,
     if isinstance(transforms, JointTransform):
         return _describe_joint(start, transforms)
     insist_tree("start", start)
-    start = lists_as_arrays(start, transforms)
+    start = with_plain_keys(lists_as_arrays(start, transforms))
     with_paths, structure = jax.tree_util.tree_flatten_with_path(start)
     if not with_paths:
         raise ValueError(f"start: {shown(start)} holds no parameters; give an array or a pytree of arrays.")

@@ -7,8 +7,9 @@ import pytest
 from scipy.stats import multivariate_normal
 
 import quenched as qd
-from quenched.nesting.outer import make_outer
+from quenched.nesting.outer import Outer, make_outer
 from quenched.nesting.split import split
+from quenched.nesting.whole import CHECK
 from quenched.transforms import describe_space
 
 GROUP = np.repeat(np.arange(6), 3)
@@ -168,3 +169,17 @@ def test_misuse_is_named():
             qd.nested(written_out, START, outer=outer, data=Y)
     with pytest.raises(ValueError, match="outer: is missing"):
         qd.nested(written_out, START, data=Y)
+
+
+def test_a_nested_fit_whose_time_is_up_solves_few_problems_more(monkeypatch):
+    """The limit is that of all fits within, and of what is made from them."""
+    solved, points = Outer.solved, []
+    monkeypatch.setattr(Outer, "solved", lambda self, thetas: points.append(len(thetas)) or solved(self, thetas))
+    options = {"outer": ["log_sd"], "progress": False}
+    fit = qd.nested(TERMS, START, max_seconds=1e-3, **options)
+    hurried, points[:] = sum(points), []
+    assert fit.status == "max_seconds"
+    assert np.isfinite([fit.bound, fit.check_bound]).all()
+    qd.nested(TERMS, START, **options)
+    assert hurried < 0.5 * sum(points)
+    assert hurried <= 2 * 64 + 1 + CHECK + 16  # the first fit, the start, its check, and the posterior of all

@@ -79,8 +79,11 @@ class MixedModel:
         likelihood = likelihood.replace("_", " ") if isinstance(likelihood, str) else likelihood
         self.formula, self.likelihood, self.hyper, self.seed = formula, likelihood, hyper, seed
 
-    def fit(self, table: Any, weights: Any = None, *, progress: bool = False) -> Self:
-        """Fit to a DataFrame; `weights` multiply the log likelihoods of the rows: an array, or the name of a column."""
+    def fit(self, table: Any, weights: Any = None, *, progress: bool = False, max_seconds: float | None = None) -> Self:
+        """Fit to a DataFrame; `weights` multiply the log likelihoods of the rows: an array, or the name of a column.
+
+        With `max_seconds`, what was reached by then is kept, and `fit_.status` says so.
+        """
         if not isinstance(self.likelihood, str) or self.likelihood not in likelihoods:
             raise ValueError(f"likelihood={shown(self.likelihood)}: use one of {', '.join(map(repr, likelihoods))}.")
         if not isinstance(self.hyper, str) or self.hyper not in ("integrated", "raised"):
@@ -98,6 +101,7 @@ class MixedModel:
             )
         written = write(design, self.likelihood, given, self.hyper == "raised")
         options: dict[str, Any] = {"transforms": written.transforms or None, "seed": self.seed, "progress": progress}
+        options |= {"max_seconds": max_seconds}
         found = self._integrated(written, options) if self.hyper == "integrated" and written.outer else None
         self.fit_ = fit(written.target, written.start, hyper=written.hyper, **options) if found is None else found
         self._design = design
