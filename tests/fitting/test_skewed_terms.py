@@ -139,3 +139,26 @@ def test_a_stretched_gaussian_is_a_density_with_the_moments_it_says():
     assert -np.mean(member.log_density(points[:20_000])) == pytest.approx(float(member.entropy()), abs=0.03)
     moved = member.shifted(np.ones(3))
     np.testing.assert_allclose(moved.transform(z[:5]), points[:5] + 1.0, atol=1e-12)
+
+
+def test_auto_tries_skewed_posteriors_of_a_small_sum_too():
+    """A sparse Gaussian takes few draws; what may be tried after it is not judged by those."""
+    random = np.random.default_rng([5, 12])
+    person, item = np.divmod(np.arange(120), 10)
+    answers = (random.random(120) < 0.3 + 0.04 * item).astype(float)
+
+    def answer(seen, row):
+        score = jnp.exp(seen["slope"]) * (seen["ability"] - seen["difficulty"])
+        return row * score - jnp.logaddexp(0.0, score)
+
+    target = qd.sum_of(
+        qd.each(answer, answers, sees={"ability": person, "difficulty": item, "slope": item}),
+        qd.each(lambda seen: norm.logpdf(seen["ability"]), sees={"ability": qd.each_entry}),
+        qd.each(lambda seen: norm.logpdf(seen["difficulty"]), sees={"difficulty": qd.each_entry}),
+        qd.each(lambda seen: norm.logpdf(seen["slope"], 0.0, 0.5), sees={"slope": qd.each_entry}),
+    )
+    start = {"ability": np.zeros(12), "difficulty": np.zeros(10), "slope": np.zeros(10)}
+    gaussian, fit = (qd.fit(target, start, family=family, progress=False) for family in (None, "auto"))
+    assert fit.settings["family"] in ("sparse warped", "warped")
+    assert fit.check_bound > gaussian.check_bound
+    assert fit.n_evaluations > gaussian.n_evaluations

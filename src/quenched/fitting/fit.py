@@ -10,23 +10,19 @@ import jax
 import numpy as np
 
 from quenched.draws import Draws
-from quenched.families import Family, Sparse, Warped
+from quenched.families import Family
 from quenched.fitting import options
 from quenched.fitting.asked import Asked, ready, told
 from quenched.fitting.drive import Entries
 from quenched.fitting.method import Joint, Method
 from quenched.fitting.progress import Watcher
+from quenched.fitting.remedies import remedied
 from quenched.fitting.rows import repeated
 from quenched.fitting.run import Run
 from quenched.numbers import yes_or_no
-from quenched.results import Fit, History, Status, own_hyper
+from quenched.results import Fit, Status, own_hyper
 from quenched.targets import Model, Target, read_model
 from quenched.transforms import Space, describe_space
-from quenched.trust import BULK, Trust, gains
-
-_MOST_WARPED = 300  # parameters of a sum of terms up to which a warped posterior that is tried is dense
-_MOST_BENT = 5  # parameters whose axes are bent unasked: of ten, a bent posterior follows the draws that it is given
-_TURNS = 6  # evaluations of the bound that a warp takes at least
 
 
 @options.with_hints
@@ -71,8 +67,8 @@ def fit(
         "full" (the default), "diagonal", `Blocks(...)`, "sparse" (the default for a sum of terms: full too, by a precision
         as sparse as the model), `LowRank(k)` (the default beyond 2,000 parameters without structure), or "warped"
         (`Warped(...)`) for posteriors that are skewed or bent, `Sparse(warped=True)` for sums of terms with many skewed
-        parameters; "auto" takes the full one, and the warped one where it is clearly nearer to the target and found
-        for no more gradients than the full one.
+        parameters; "auto" takes the full one, and a warped one where it is clearly nearer to the target and found
+        for no more gradients than the full one; of a sum of terms the sparse one, and one of the two warped ones.
         `fit.settings["family"]` says which it was.
     draws
         Number of matched draws, or `Draws`; grown until they suffice when None.
@@ -146,11 +142,8 @@ def fit(
     asked = Asked(chosen, draws, method, seed, max_draws, tolerance, starts, check, memory, checkpoint, executor, mesh)
     with ready(model, progress, max_seconds, mesh=mesh) as watch:
         result = _fitted(model, resumed, asked, watch)
-        if auto and (warped := _warped(own, result)) is not None and _invites(result):
-            try:
-                result = _better_of(result, _fitted(model, result, _affordable(asked, warped, result), watch))
-            except KeyboardInterrupt:  # the Gaussian is there
-                result = replace(result, message=f"{result.message} Interrupted before a warped posterior was tried.")
+        if auto:
+            result = remedied(result, asked, lambda again: _fitted(model, result, again, watch))
     if (family is None or auto) and (why := options.why_low_rank(chosen, result.posterior.dim)):
         result = replace(result, remarks=(*result.remarks, why))
     return told(result, throw)
@@ -165,50 +158,6 @@ def _fitted(model: Model, resumed: Fit | None, asked: "Asked", watch: Watcher) -
         fits = run.fit(_entries_of(resumed, run), final=resumed.status in (Status.CONVERGED, Status.GIVEN))
     found = replace(fits[0], collapsed=run.collapsed(fits[0]))
     return replace(found, remarks=run.remarks(found))
-
-
-def _warped(family: str | Family, gaussian: Fit) -> Family | None:
-    """The warped family that is tried after a Gaussian one: for many parameters of a sum of terms, each for itself."""
-    dim = gaussian.posterior.dim
-    if family == "sparse" and dim > _MOST_WARPED:
-        return Sparse(warped=True)
-    first = Warped().first_draws((dim,))
-    affordable = first <= max(gaussian.n_draws, gaussian.n_evaluations // _TURNS)
-    return Warped(bend=None if dim <= _MOST_BENT and affordable else False) if family in ("full", "sparse") else None
-
-
-def _affordable(asked: Asked, warped: Family, gaussian: Fit) -> Asked:
-    """A warped fit that takes no more gradients than the Gaussian did: on no more draws, unless it needs them to begin."""
-    asked = replace(asked, family=warped, draws=None, polishes=False)
-    if isinstance(warped, Sparse) or not isinstance(asked.method, Joint):
-        return asked
-    n = min(gaussian.n_draws, gaussian.n_evaluations // (2 * _TURNS))
-    n = max(warped.first_draws((gaussian.posterior.dim,)), n + n % 2)
-    turns = min(asked.method.max_evaluations, max(gaussian.n_evaluations // n, _TURNS))
-    return replace(asked, draws=n, method=replace(asked.method, max_evaluations=turns))
-
-
-def _invites(gaussian: Fit) -> bool:
-    """Something is left to be gained, and the fit is sound enough to go on from."""
-    fits = gaussian.answer.trust is Trust.BOTH and gaussian.weights.share > BULK
-    return gaussian.converged and not fits and gaussian.finite
-
-
-def _better_of(gaussian: Fit, warped: Fit) -> Fit:
-    """The one that is nearer to the target; the Gaussian where they tie."""
-    work = {
-        name: getattr(gaussian, name) + getattr(warped, name) for name in ("n_evaluations", "n_objective_evaluations")
-    }
-    work |= {"seconds": warped.seconds, "history": History((*gaussian.history, *warped.history))}
-    if warped.converged and gains(warped.log_ratios, gaussian.log_ratios):
-        return replace(warped, **work)
-    note = (
-        "A warped posterior is no better on fresh draws."
-        if warped.converged
-        else 'A warped posterior would take more gradients than this one: ask for it with family="warped".'
-    )
-    work["history"] = History((*gaussian.history, *warped.history, gaussian.history[-1]))
-    return replace(gaussian, message=f"{gaussian.message} {note}", **work)
 
 
 def _resumed(model: Model) -> tuple[Model, Fit | None]:

@@ -108,13 +108,14 @@ def stand_at(bound: ProjectedBound, point: NewtonPoint) -> Stand | None:
 def nats_left(bound: ProjectedBound, at: Stand, random: np.random.Generator, probes: int = 8) -> float:
     """Nats to be gained, by half the squared gradient in whitened coordinates: ½ gᵀΣg + ¼ tr(ΣΔΣΔ), Δ = Λ* − Λ.
 
-    The trace is estimated by a few random vectors. What rates have to gain is added.
+    The trace is estimated by a few random vectors where parameters are many. What rates have to gain is added.
     """
+    dim = bound.pattern.dim
+    z = np.sqrt(dim) * np.eye(dim) if dim <= _EXACT else random.choice([-1.0, 1.0], (dim, probes))
     mean = 0.5 * float(at.expected.gradient @ at.factor.solve(at.expected.gradient))
     mean += 0.5 * float(at.expected.skew @ skew_step(bound, at)[0])
-    z = random.choice([-1.0, 1.0], (bound.pattern.dim, probes))
     seen = bound.pattern.multiply(at.expected.precision - at.values, at.factor.spread(z))
-    return mean + 0.25 * float(np.sum(seen * at.factor.solve(seen))) / probes
+    return mean + 0.25 * float(np.sum(seen * at.factor.solve(seen))) / z.shape[1]
 
 
 def skew_step(bound: ProjectedBound, at: Stand) -> tuple[np.ndarray, np.ndarray]:

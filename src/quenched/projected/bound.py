@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from quenched.compiling import program
-from quenched.draws import TermDraws
+from quenched.draws import Points, TermDraws
 from quenched.families import (
     LOG_TWO_PI,
     Factor,
@@ -26,6 +26,7 @@ from quenched.families import (
     power_of,
 )
 from quenched.objective import Problem
+from quenched.projected.dealing import dealing, in_turn
 from quenched.projected.expectation import Expectation
 from quenched.projected.reduction import Reduction, reduction
 from quenched.projected.seeing import Sight
@@ -58,6 +59,16 @@ class Structure:
         for sight in self.sights:
             found[sight.combined()] = False
         return found
+
+    @cached_property
+    def dealing(self) -> tuple[np.ndarray, ...]:
+        """Of the rows of each term, which share their draws."""
+        return dealing(self.sights, self.pattern.dim)
+
+    def order(self, term: int, points: Points) -> np.ndarray | None:
+        """In which the rows of a term are dealt to sets of draws; None where there is but one."""
+        several = len(points.z) > 1 and self.sights[term].n > 1
+        return in_turn(self.dealing[term], len(points.z)) if several else None
 
     @cached_property
     def reductions_of_skewed(self) -> tuple[Reduction, ...]:
@@ -140,9 +151,11 @@ class ProjectedBound:
         self.problem, self.draws, self.skewed = problem, draws, skewed
         self.structure = structure = structure_of(problem)
         reductions = structure.reductions_of_skewed if skewed else structure.reductions
+        pairs = list(zip(structure.sights, reductions, strict=True))
+        points = [draws.points(reduced.size(sight.size), place) for place, (sight, reduced) in enumerate(pairs)]
         self.terms = [
-            Expectation(sight.term, reduced, draws.points(reduced.size(sight.size), place), problem)
-            for place, (sight, reduced) in enumerate(zip(structure.sights, reductions, strict=True))
+            Expectation(sight.term, reduced, own, problem, structure.order(place, own))
+            for place, ((sight, reduced), own) in enumerate(zip(pairs, points, strict=True))
         ]
         self.n_evaluations = 0
 

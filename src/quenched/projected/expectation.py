@@ -31,13 +31,17 @@ class Slopes(NamedTuple):
 
 
 class Expectation:
-    """One term on one set of points."""
+    """One term on some points. Sets of them take turns with its rows in an `order`, with -1 for no row; None: as they stand."""
 
-    def __init__(self, term: LocalTerm, reduction: Reduction, points: Points, problem: Problem):
+    def __init__(
+        self, term: LocalTerm, reduction: Reduction, points: Points, problem: Problem, order: np.ndarray | None = None
+    ):
         self.term, self.reduction, self.points, self.given = term, reduction, points, problem.data[1]
+        self.order = np.arange(term.n) if order is None else order
+        self.rows = np.flatnonzero(self.order >= 0)  # turns in which there is a row
         n_sets, n_draws, size = points.z.shape
         chunk = max(_AT_A_TIME // n_draws, 1)
-        self.chunk = -(-min(chunk, term.n) // n_sets) * n_sets
+        self.chunk = -(-min(chunk, len(self.order)) // n_sets) * n_sets
         self.lower = np.tril_indices(size)
         self.programs = programs_of(term, problem)
         self.asks_hyper = term.term is not None and "hyper" in term.term.asks
@@ -65,23 +69,30 @@ class Expectation:
             of_free = of_free + np.asarray(slopes[2])
             if powers is not None:
                 by_power.append(np.asarray(slopes[3])[:left])
-        of_powers = np.concatenate(by_power) if by_power else None
-        return Slopes(total, *self._back(np.concatenate(by_mean), np.concatenate(by_covariance)), of_free, of_powers)
+        of_powers = self._as_they_stand(by_power) if by_power else None
+        return Slopes(total, *self._back(*map(self._as_they_stand, (by_mean, by_covariance))), of_free, of_powers)
 
     def _chunks(
         self, means: np.ndarray, covariances: np.ndarray, free: np.ndarray, powers: np.ndarray | None
     ) -> Iterator[tuple[tuple, int]]:
         """Inputs of a program, rows by rows; the last rows are filled up with some that do not count."""
-        n = len(means)
+        n = len(self.order)
         means, covariances = self.reduction.project(means, covariances)
         packed = covariances[:, *self.lower]
         for first in range(0, n, self.chunk):
             obey_interrupts()
-            rows = np.minimum(np.arange(first, first + self.chunk), n - 1)
-            counts = (np.arange(first, first + self.chunk) < n).astype(float)
+            rows = self.order[np.minimum(np.arange(first, first + self.chunk), n - 1)]
+            counts = ((np.arange(first, first + self.chunk) < n) & (rows >= 0)).astype(float)
             held, power = jax.tree.map(lambda array: array[rows], (self.term.held, powers))  # noqa: B023
             fixed = (*self.points, self.reduction.back, self.given, free)
             yield (means[rows], packed[rows], counts, held, *fixed, power), min(self.chunk, n - first)
+
+    def _as_they_stand(self, parts: list[np.ndarray]) -> np.ndarray:
+        """What was found of the rows, in the order in which they stand."""
+        turns = np.concatenate(parts)
+        found = np.empty((self.term.n, *turns.shape[1:]))
+        found[self.order[self.rows]] = turns[self.rows]
+        return found
 
     def _back(self, means: np.ndarray, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         size = means.shape[1]

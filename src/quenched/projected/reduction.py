@@ -19,6 +19,7 @@ _MOST = 16  # numbers; terms that see more are taken as they are
 _ROWS = 256  # whose slopes are looked at
 _POINTS = 3  # that each row is looked at
 _SAME = 1e-9
+_NEW = 1e-3  # length of what a number has to itself, below which rounding would choose a direction
 
 
 class Reduction(NamedTuple):
@@ -85,8 +86,23 @@ def reduction(term: LocalTerm, problem: Problem) -> Reduction:
     rank = int(np.sum(singular > _SAME * singular[0]))
     if rank == size:
         return Reduction()
-    forth = right[:rank]
+    forth = _basis(right[:rank])
     points = at(term.n)
     values, images = (ask(programs.values, there, term.held) for there in (points, points @ forth.T @ forth))
     same = np.abs(images - values) < _SAME * (1.0 + np.abs(values))
     return Reduction(forth, forth.T.copy()) if same.all() else Reduction()
+
+
+def _basis(spanning: np.ndarray) -> np.ndarray:
+    """Orthonormal rows that span what these do, which depend on nothing else: draws live in their coordinates.
+
+    What each number by itself has in that space, made orthogonal to those before it.
+    """
+    found = np.zeros((0, spanning.shape[1]))
+    for shadow in spanning.T @ spanning:
+        for _ in range(2):  # once more, for rounding
+            shadow = shadow - found.T @ (found @ shadow)
+        length = np.linalg.norm(shadow)
+        if length > _NEW and len(found) < len(spanning):
+            found = np.vstack([found, shadow / length])
+    return found
