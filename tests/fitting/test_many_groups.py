@@ -106,3 +106,12 @@ def test_what_hardly_fewer_numbers_share_is_not_integrated_over():
     assert fit.converged
     assert fit.weights.share < 0.8
     assert fit.collapsed is None
+
+
+def test_where_one_number_alone_is_off_the_others_are_trusted_by_name(wrong):
+    """Of the groups and their level nothing moves; of the wrong one the level does, too, so that none is called right."""
+    fit = fitted(counts_of(0.0, 0.7))
+    assert fit.answer.trust is Trust.NEITHER  # by the worst
+    assert fit.verdict.startswith("Trust means and sds but those of log_sd: importance weights move the mean of log_sd")
+    assert "of the other 401 no mean by more than 0.0" in fit.verdict
+    assert wrong.verdict.startswith("Trust neither means nor sds: ")

@@ -32,6 +32,7 @@ from quenched.transforms import Space
 
 _JOINT = Joint()
 _MORE_IF_CROWDED = 8  # times the first draws of a sum of terms: 32 were followed for 300 rounds and then given up
+_MORE_FOR_FOLLOWERS = 4  # times the draws, for fits that would follow those: to polish these costs as much, and is lost
 
 
 @dataclass(frozen=True)
@@ -90,15 +91,17 @@ class Asked:
                 stacklevel=4,
             )
         most = options.read_max_draws(self.max_draws, coupled, first.n if resumed is None else 2 * first.n)
+        within = lambda most: (
+            _within_memory(most, first.n, space.dim, coupled, memory) if self.draws is None and self.grows else first.n
+        )
         settings = Settings(
             family=family,
             method=method,
             draws=first,
             seed=seed,
             tolerance=options.read_tolerance(self.tolerance, space.dim),
-            max_draws=_within_memory(most, first.n, space.dim, coupled, memory)
-            if self.draws is None and self.grows
-            else first.n,
+            max_draws=within(most),
+            most_draws=within(most if self.max_draws is not None else _MORE_FOR_FOLLOWERS * most),
             starts=whole_number("starts", self.starts, 1),
             n_check=None if self.check is None else whole_number("check", self.check, 2),
             checkpoint=None if self.checkpoint is None or not writes(self.mesh) else self._checkpoint(space),
@@ -142,13 +145,15 @@ class Asked:
         if resumed is not None and resumed.settings["draws"] == TermDraws.kind and self.draws is None:
             first = first.grow(max(first.n, resumed.n_draws))
         grows = self.draws is None and self.grows
+        most = options.read_max_draws(self.max_draws, 1, first.n) if grows else first.n
         settings = Settings(
             family=family,
             method=self.method,
             draws=first,
             seed=seed,
             tolerance=options.read_tolerance(self.tolerance, space.dim),
-            max_draws=options.read_max_draws(self.max_draws, 1, first.n) if grows else first.n,
+            max_draws=most,
+            most_draws=most,
             starts=whole_number("starts", self.starts, 1),
             n_check=None if self.check is None else whole_number("check", self.check, 2),
             checkpoint=None if self.checkpoint is None else self._checkpoint(space),

@@ -82,7 +82,8 @@ def fit(
     seed
         Of the draws.
     max_draws
-        Where growth ends; 16 per coupled coordinate and at least 2048 by default.
+        Where growth ends; 16 per coupled coordinate and at least 2048 by default, and four times as many where a fit
+        would follow those instead of the target.
     tolerance
         Nats by which the posterior may fall short of the best of its family on account of the draws; 0.0015 per
         coordinate, and at least 0.05, by default.

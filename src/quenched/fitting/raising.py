@@ -7,6 +7,7 @@ import numpy as np
 
 from quenched.draws import Draws
 from quenched.fitting.drive import Driver, Entries, Record, Summit
+from quenched.fitting.patience import Climbed, climb
 from quenched.fitting.rows import put, rows
 from quenched.fitting.settings import Settings
 from quenched.fitting.start import Starts
@@ -37,6 +38,11 @@ class Raising:
         """Raise bounds, of all that can be raised together; by the factors of `starts`, where they are those."""
         for group in self.groups(entries, starts):
             yield group, self.driver.climb(group, draws, self.settings.method, self.slack, record)
+
+    def patiently(self, entries: Entries, draws: Draws) -> Iterator[tuple[Entries, Climbed]]:
+        """The same, but those that follow their draws alone are broken off: more can be taken."""
+        for group in self.groups(entries):
+            yield group, climb(self.driver, group, draws, self.settings.method, self.slack)
 
     def groups(self, entries: Entries, starts: Starts | None = None) -> Iterator[Entries]:
         """Those whose mean is whitened by a factor of its own, with it, and the others."""

@@ -1,5 +1,6 @@
 """Rounds of a fit, on rows: raise the bound, check it, and grow the draws of those that need more."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import jax
@@ -11,6 +12,7 @@ from quenched.families import Member, Sparse, Warped
 from quenched.fitting.beginning import Beginning
 from quenched.fitting.drive import Driver, Entries, Record
 from quenched.fitting.monitor import FALL, check, doubled, draws_needed
+from quenched.fitting.patience import Climbed, may_be_broken_off
 from quenched.fitting.raising import Raising
 from quenched.fitting.rows import rows
 from quenched.fitting.standing import SUSPECT, Reached, Standing
@@ -43,6 +45,7 @@ class Rounds:
         here, traced = isinstance(self.problem.execution, Here), self.problem.programs is not None
         family = standing.settings.family
         self.asked_later = family.affine and not isinstance(family, Sparse) and here and traced
+        self.follows = np.zeros(standing.batch.n, bool)  # those that follow their draws, and were broken off
 
     @property
     def reached(self) -> Reached:
@@ -80,7 +83,8 @@ class Rounds:
     def _round(self, entries: Entries, draws: Draws) -> None:
         """Raise bounds on one set of draws, and check them."""
         ended, before = [], self.reached.n_draws.copy()
-        for group, tops in self.raising.tops(entries, draws, record=self._record(draws)):
+        self.follows[entries.index] = False
+        for group, (tops, taken_back) in self._tops(entries, draws):
             begun = np.flatnonzero(tops.begun)
             found = rows((tops.posterior, tops.hyper, tops.bound, tops.code), begun)
             self.standing.keep(group.index[begun], *found, draws=draws)
@@ -88,8 +92,12 @@ class Rounds:
             ended.append(group.index[begun])
             # What draws cost falls at least as fast as they become more; what the fewer ones did cost is now seen.
             self.reached.shortfall[ended[-1]] = tops.rise[begun] * (before[ended[-1]] / draws.n) ** FALL
+            follows = np.flatnonzero(~np.isnan(taken_back))
+            # Half of what is lost on other draws: the other half is what it is too good on its own.
+            self.reached.shortfall[group.index[follows]] = 0.5 * taken_back[follows]
+            self.follows[group.index[follows]] = True
         index = np.concatenate(ended)
-        first = index[before[index] >= draws.n]
+        first = index[(before[index] >= draws.n) & ~self.follows[index]]
         if len(first) and not self.driver.stopped and not self.judged_by_checks:
             try:
                 self._measure(first, draws)
@@ -103,6 +111,13 @@ class Rounds:
             with as_a_warning(self.settings.checkpoint):
                 reached = self.standing.fits(self.driver.watch.seconds, search=False)[0]
                 save(replace(reached, outlook=None), self.settings.checkpoint)
+
+    def _tops(self, entries: Entries, draws: Draws) -> Iterator[tuple[Entries, Climbed]]:
+        if may_be_broken_off(self.settings, draws):
+            yield from self.raising.patiently(entries, draws)
+            return
+        for group, tops in self.raising.tops(entries, draws, record=self._record(draws)):
+            yield group, Climbed(tops, np.full(len(tops.bound), np.nan))
 
     def _record(self, draws: Draws) -> Record:
         """For methods with rounds of their own."""
@@ -171,7 +186,7 @@ class Rounds:
     def _must_grow(self, index: np.ndarray, rounds: int = 0) -> np.ndarray:
         """Those whose draws may have cost too much; `rounds` are yet to be entered into their history."""
         reached, settings = rows(self.reached, index), self.settings
-        may = 2 * reached.n_draws <= settings.max_draws
+        may = 2 * reached.n_draws <= self._most(index)
         # Of the first draws there is a rough guess; of others it has been seen by how much they have bettered the fit.
         seen = np.array([len(self.standing.histories[place]) + rounds > 1 for place in index], bool)
         # Of a warp it is also known what it has lost on check draws.
@@ -199,9 +214,12 @@ class Rounds:
                 self._round(entries, draws)
             going = self._must_grow(going)
 
+    def _most(self, index: np.ndarray) -> np.ndarray:
+        return np.where(self.follows[index], self.settings.most_draws, self.settings.max_draws)
+
     def _draws_needed(self, place: int) -> int:
         reached, settings = rows(self.reached, place), self.settings
-        n, most = int(reached.n_draws), settings.max_draws
+        n, most = int(reached.n_draws), int(self._most(np.array([place]))[0])
         dim = self.problem.dim
         if len(self.standing.histories[place]) > 1 or dim >= _MANY_COORDINATES:
             return draws_needed(n, float(reached.shortfall), settings.tolerance, most)

@@ -24,6 +24,8 @@ class Settings:
         The first set.
     max_draws
         Where their growth ends.
+    most_draws
+        Where it ends for those that follow their draws instead of the target; no fewer.
     n_check
         Check draws; None for as many as it takes to judge.
     """
@@ -34,6 +36,7 @@ class Settings:
     seed: int
     tolerance: float
     max_draws: int
+    most_draws: int
     starts: int = 1
     n_check: int | None = None
     checkpoint: Path | None = None

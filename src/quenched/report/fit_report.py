@@ -62,7 +62,7 @@ def headline(fit: Fit) -> str:
         return "The fit failed"
     if not (fit.converged or fit.status is Status.GIVEN):
         return "Not converged"
-    return fit.answer.trust.words
+    return fit.answer.words
 
 
 def _bounds(fit: Fit) -> Markup:

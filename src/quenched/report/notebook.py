@@ -40,7 +40,7 @@ def diagnosis_html(diagnosis: "Diagnosis") -> str:
     weights = np.asarray(diagnosis.weights.weights)
     logs = np.log(np.maximum(weights * len(weights), 1e-6))
     return _page(
-        _verdict(levels[diagnosis.answer.trust], diagnosis.answer.trust.words, diagnosis.verdict),
+        _verdict(levels[diagnosis.answer.trust], diagnosis.answer.words, diagnosis.verdict),
         _parameters(fit, diagnosis),
         _facts(describe(fit, diagnosis)),
         _captioned(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from quenched.trust.departures import BULK, SD_DRIFT, VARIATION, Departure, Drift, Moved
+from quenched.trust.departures import BULK, SD_DRIFT, VARIATION, Departure, Drift, Moved, furthest
 from quenched.trust.further import Further
 from quenched.trust.region import NAN_FURTHER_OUT
 from quenched.trust.weights import BAD, GOOD, Weights
@@ -28,6 +28,7 @@ FURTHER_OUT = (
     "means further out",
     "further out",
 )  # where samples of the posterior do not come, nor resampling with them
+_FEW = 3  # parameters that are named apart from thousands
 _FEW_RATIOS = 100  # with fewer nothing can be said of a tail
 _APART = 0.2  # of the mass: by which they are not quite one; sds were then off by 15 % and more
 _IN_TAILS = (
@@ -65,9 +66,17 @@ class Answer(NamedTuple):
     trust: Trust
     why: str
     rule: str  # by which it was judged
+    of: str = ""  # the few parameters that it is about, where all others are known to be right
 
     def __str__(self) -> str:
-        return f"{self.trust.words}: {self.why}."
+        return f"{self.words}: {self.why}."
+
+    @property
+    def words(self) -> str:
+        """As the sentence begins."""
+        if not self.of or self.trust is Trust.BOTH:
+            return self.trust.words
+        return f"Trust means and sds but {'the sd' if self.trust is Trust.MEANS else 'those'} of {self.of}"
 
 
 class Facts(NamedTuple):
@@ -92,7 +101,25 @@ class Rule(NamedTuple):
 def answer(facts: Facts) -> Answer:
     """The first rule that holds."""
     rule = next(rule for rule in RULES if rule.holds(facts))
-    return Answer(rule.trust, f"{rule.says(facts)}{_to_what(rule.trust, facts.drift)}", rule.name)
+    of, others = _all_but(facts) if rule.name in ("means differ", "sds differ") else ("", "")
+    return Answer(rule.trust, f"{rule.says(facts)}{_to_what(rule.trust, facts.drift)}{others}", rule.name, of)
+
+
+def _all_but(facts: Facts) -> tuple[str, str]:
+    """Of a fit whose groups were integrated over, so that each number is known by itself: the few that differ, if few do.
+
+    The mean of an sd that thousands of groups share may be off by half of its own tiny sd, and all of those be right.
+    """
+    collapsed, differ = facts.fit.collapsed, {one.name for one in facts.departures}
+    if collapsed is None or len(differ) > _FEW:
+        return "", ""
+    others = np.array([name not in differ for name in facts.fit.space.coordinate_names()])
+    rest = furthest(collapsed.shift[others], collapsed.ratio[others])
+    if not max(rest) < _RESTLESS:
+        return "", ""
+    return ", ".join(sorted(differ)), (
+        f"; of the other {others.sum():,} no mean by more than {rest.shift:.2g} sds, and no sd by more than {rest.spread:.1%}"
+    )
 
 
 def _to_what(trust: Trust, drift: Drift | None) -> str:
