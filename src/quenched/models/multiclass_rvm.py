@@ -27,6 +27,7 @@ from scipy.special import erfcx, log_ndtr, logsumexp
 
 from quenched.models.linear_predictors import check_rounds, checked_features, checked_vector
 from quenched.numbers import positive_number, whole_number
+from quenched.text import shown
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -128,7 +129,9 @@ def fit_multiclass_rvm(
     """
     matrix, classes, n_classes = _checked_data(kernel, labels, n_classes)
     check_rounds(max_rounds, tolerance)
-    tolerance = positive_number("tolerance", tolerance)
+    tolerance, share = positive_number("tolerance", tolerance), positive_number("share", share)
+    if share > 1.0:
+        raise ValueError(f"share={shown(share)}: give a number above 0, and 1 at the most.")
     often = _checked_weights(sample_weight, len(matrix))
     size = np.sqrt(np.average(np.mean(matrix**2, axis=1), weights=often))
     scaled = matrix / size
