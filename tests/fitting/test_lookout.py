@@ -47,11 +47,11 @@ def test_a_fit_does_not_look_and_what_it_is_asked_it_looks_at_once(looked):
     assert one.check_error > 0.0
     assert not looked
     first = one.verdict
-    assert len(looked) == 3  # more check draws, draws further out, and the ends of every parameter
+    assert len(looked) == 4  # more check draws, draws further out, rays, and the ends of every parameter
     assert looked[0] == MANY - len(one.log_ratios)
     assert one.verdict == first
     assert one.khat == one.weights.khat
-    assert len(looked) == 3
+    assert len(looked) == 4
     assert len(one.weighed_ratios) == len(one.check_draws) == MANY
     np.testing.assert_array_equal(one.weighed_ratios[: len(one.log_ratios)], one.log_ratios)
 

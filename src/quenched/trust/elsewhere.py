@@ -2,7 +2,7 @@
 
 A Gaussian around one of two modes fits it well, and weights of its own draws say so, the more the further apart the two are. But
 the log density of a single mode falls along a ray; where it rises again, past a valley, there is another. Rays go along every
-parameter, and to where the ratios at the check draws, which another mode lifts a little on its side, are largest.
+parameter, and to where the ratios at check draws and further out, which another mode lifts on its side, are largest.
 """
 
 import numpy as np
@@ -16,17 +16,24 @@ _STEPS = np.array(
 _VALLEY = 0.5  # nats that lie between two modes, seen from either
 _WORTH = 0.15  # of an sd, which another mode, were it as wide as this one, would add
 _TOP = (1, 8, 32, 128)  # check draws of the largest ratios, to whose mean a ray goes
+_FURTHEST = 16  # draws further out of the largest ratios, to each of which one goes
 
 
-def rays(axes: np.ndarray, known: np.ndarray, draws: np.ndarray) -> np.ndarray:
-    """The mean and points on rays, on the scale on which the posterior is a standard normal; `known` are ratios at the draws."""
-    inside = np.isfinite(known)
-    upwards = draws[inside][np.argsort(-known[inside], kind="stable")]
+def rays(axes: np.ndarray, draws: np.ndarray, log_ratios: np.ndarray, n: int) -> np.ndarray:
+    """The mean and points on rays, on the scale on which the posterior is a standard normal; the first n draws are check draws."""
+    upwards, beyond = (_upwards(draws[part], log_ratios[part]) for part in (slice(n), slice(n, None)))
     # By ranks too: a few large ratios would drown the others, which know the direction as well.
-    towards = np.stack([*(np.mean(upwards[:n], axis=0) for n in _TOP), np.linspace(1.0, -1.0, len(upwards)) @ upwards])
+    means = [np.mean(upwards[:top], axis=0) for top in _TOP]
+    towards = np.stack([*means, np.linspace(1.0, -1.0, len(upwards)) @ upwards, *beyond[:_FURTHEST]])
     towards /= np.linalg.norm(towards, axis=1, keepdims=True)
     ways = np.concatenate([axes, -axes, towards])
     return np.concatenate([np.zeros((1, axes.shape[1])), (ways[:, None] * _STEPS[:, None]).reshape(-1, axes.shape[1])])
+
+
+def _upwards(draws: np.ndarray, log_ratios: np.ndarray) -> np.ndarray:
+    """Those within the support, the largest ratio first."""
+    inside = np.isfinite(log_ratios)
+    return draws[inside][np.argsort(-log_ratios[inside], kind="stable")]
 
 
 def elsewhere(space: Space, posterior: Posterior, points: np.ndarray, log_ratios: np.ndarray) -> str:

@@ -61,10 +61,10 @@ def look_further(problem: Problem, posterior: Posterior, hyper: Hyper, known: np
         return None
     axes, n = _axes(posterior, known, seed), len(known)
     mixture, moments = _mixture(axes, n, seed), natural_moments(posterior, space)
-    points = rays(axes, known, mixture.draws[:n])
-    values = log_ratios(problem, posterior.member, hyper, np.concatenate([mixture.draws[n:], points]))
-    fresh, along = values[: -len(points)], values[-len(points) :]
-    weights = weigh_ratios(np.concatenate([known, fresh]) - np.log(mixture.density))
+    ratios = np.concatenate([known, log_ratios(problem, posterior.member, hyper, mixture.draws[n:])])
+    points = rays(axes, mixture.draws, ratios, n)
+    other_mode = elsewhere(space, posterior, points, log_ratios(problem, posterior.member, hyper, points))
+    weights = weigh_ratios(ratios - np.log(mixture.density))
     own = 1.0 / mixture.density
     found = reweight(space, *moments, posterior.transform(mixture.draws), weights.weights, own=own / own.sum())
     # Weights from a mixture are bounded wherever the posterior has mass: where they keep most of the samples, or no
@@ -74,7 +74,6 @@ def look_further(problem: Problem, posterior: Posterior, hyper: Hyper, known: np
     trusted = bool(weights.khat <= GOOD or (even and found.most_held < _RULES))
     variation = weigh_ratios(known).variation  # that of the mixture is another
     clear = clear_changes(space, *moments, found, weights._replace(variation=variation)) if trusted else []
-    other_mode = elsewhere(space, posterior, points, along)
     return Further(weights.khat, trusted, moved(*moments, found), clear, other_mode)
 
 
