@@ -7,6 +7,7 @@ from jax.scipy.stats import norm
 
 import quenched as qd
 from quenched.trust import OTHER_MODE, Trust
+from quenched.trust.elsewhere import elsewhere, rays
 
 
 def two_modes(w, there):
@@ -75,6 +76,16 @@ def test_a_support_with_a_hole_has_two_modes_and_nan_is_none():
     assert hole.answer.rule == OTHER_MODE
     nan = qd.fit(lambda w: jnp.where(w[0] > 7.0, jnp.nan, norm.logpdf(w[0])), np.zeros(1), progress=False)
     assert nan.answer.trust is Trust.BOTH
+
+
+@pytest.mark.parametrize(("value", "is_one"), [(np.nan, False), (np.inf, False), (-np.inf, True)])
+def test_what_is_no_number_is_no_valley(value, is_one):
+    """On a plateau, where nothing falls."""
+    one = qd.fit(lambda w: jnp.sum(norm.logpdf(w)), np.zeros(1), progress=False)
+    points = rays(np.eye(1), one.check_draws, one.log_ratios, len(one.log_ratios))
+    ratios = 0.5 * np.sum(points**2, axis=1)
+    ratios[8] = value
+    assert bool(elsewhere(one.space, one.posterior, points, ratios)) is is_one
 
 
 def test_it_is_saved_with_the_fit_and_a_diagnosis_advises_on_it(tmp_path):

@@ -23,9 +23,9 @@ def rays(axes: np.ndarray, draws: np.ndarray, log_ratios: np.ndarray, n: int) ->
     """The mean and points on rays, on the scale on which the posterior is a standard normal; the first n draws are check draws."""
     upwards, beyond = (_upwards(draws[part], log_ratios[part]) for part in (slice(n), slice(n, None)))
     # By ranks too: a few large ratios would drown the others, which know the direction as well.
-    means = [np.mean(upwards[:top], axis=0) for top in _TOP]
+    means = [np.mean(upwards[:top], axis=0) for top in _TOP if len(upwards)]
     towards = np.stack([*means, np.linspace(1.0, -1.0, len(upwards)) @ upwards, *beyond[:_FURTHEST]])
-    towards /= np.linalg.norm(towards, axis=1, keepdims=True)
+    towards /= np.maximum(np.linalg.norm(towards, axis=1, keepdims=True), np.finfo(float).tiny)
     ways = np.concatenate([axes, -axes, towards])
     return np.concatenate([np.zeros((1, axes.shape[1])), (ways[:, None] * _STEPS[:, None]).reshape(-1, axes.shape[1])])
 
@@ -41,8 +41,10 @@ def elsewhere(space: Space, posterior: Posterior, points: np.ndarray, log_ratios
     heights = log_ratios - 0.5 * np.sum(points**2, axis=1)
     if not np.isfinite(heights[0]):
         return ""
-    rises = np.where(np.isfinite(heights), heights, -np.inf)[1:].reshape(-1, len(_STEPS)) - heights[0]
-    valleys = np.minimum.accumulate(rises, axis=1)
+    rises = heights[1:].reshape(-1, len(_STEPS)) - heights[0]
+    known = ~np.isnan(rises) & ~np.isposinf(rises)  # the others are neither a mode nor a valley
+    valleys = np.minimum.accumulate(np.where(known, rises, np.inf), axis=1)
+    rises = np.where(known, rises, -np.inf)
     apart = np.minimum(rises, 0.0) > valleys + _VALLEY  # what only rises is the same mode, and skewed
     with np.errstate(over="ignore"):
         share = 1.0 / (1.0 + np.exp(-np.where(apart, rises, -np.inf)))
