@@ -170,6 +170,8 @@ REMEDIES = {
     "lost to rounding": "Leave out the constant that makes the log density so large.",
     "overfits": "More draws (`draws=`, `max_draws=`), matched ones (the default), or a smaller family.",
     "no check": "Leave `check=` to the library, or give at least 100.",
+    "another mode": "Fit it from there too, and compare `fit.bound`; where both modes count, MCMC with chains that begin in each, or a "
+    "model that has one (`qd.ordered` for labels, `qd.positive` for a sign). See [several modes](#several-modes).",
     "family is far off": '`family="auto"`; another parametrisation (non-centred for a funnel); `qd.nested` over the '
     "parameters that drive the others; MCMC from `fit.nuts_start()`.",
     "means differ": '`family="auto"`, or `fit.resample(n)`, whose samples are moved to the target.',

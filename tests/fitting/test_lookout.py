@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import jax.numpy as jnp
 import numpy as np
@@ -46,11 +47,11 @@ def test_a_fit_does_not_look_and_what_it_is_asked_it_looks_at_once(looked):
     assert one.check_error > 0.0
     assert not looked
     first = one.verdict
-    assert len(looked) == 3  # more check draws, draws further out, and the ends of every parameter
+    assert len(looked) == 4  # more check draws, draws further out, rays, and the ends of every parameter
     assert looked[0] == MANY - len(one.log_ratios)
     assert one.verdict == first
     assert one.khat == one.weights.khat
-    assert len(looked) == 3
+    assert len(looked) == 4
     assert len(one.weighed_ratios) == len(one.check_draws) == MANY
     np.testing.assert_array_equal(one.weighed_ratios[: len(one.log_ratios)], one.log_ratios)
 
@@ -79,6 +80,45 @@ def test_a_file_a_pickle_and_one_of_many_say_the_same(tmp_path):
     assert one.further is not None
     assert many[0].answer.trust == one.answer.trust
     assert many[0].further.khat == pytest.approx(one.further.khat, abs=1e-3)
+
+
+def test_where_a_host_function_is_nan_or_raises_beyond_the_check_draws_is_found():
+    def broken(answer):
+        def fun(x):
+            return (-0.5 * x @ x if x[0] < 4.2 else answer()), -x
+
+        return qd.fit(qd.from_value_and_grad(fun), np.zeros(2), progress=False)
+
+    def raises():
+        raise ValueError("math domain error")
+
+    for one in (broken(lambda: np.nan), broken(raises)):
+        assert one.answer.rule == "not finite further out"
+        assert "5 sds above the mean of parameters[0]" in one.verdict
+        assert not one.finite
+
+
+@pytest.mark.parametrize(("dim", "says"), [(20, "for NaNs alone"), (21, "was not looked at")])
+def test_of_a_host_function_it_is_said_what_was_not_looked_for(dim, says):
+    asked = []
+
+    def fun(x):
+        asked.append(x)
+        return -0.5 * x @ x, -x
+
+    one = qd.fit(qd.from_value_and_grad(fun), np.zeros(dim), progress=False)
+    before = len(asked)
+    assert says in one.verdict
+    assert len(asked) - before == (4 * dim if dim == 20 else 0)  # an eighth of the check at the most
+    assert len(one.log_ratios) == 640
+
+
+def test_of_a_function_that_workers_evaluate_it_is_said_that_none_looked_further():
+    with ThreadPoolExecutor(1) as pool:
+        fun = qd.from_value_and_grad(lambda x: (-0.5 * x @ x, -x))
+        one = qd.fit(fun, np.zeros(2), executor=pool, progress=False)
+        assert "was not looked at" in one.verdict
+        assert one.finite
 
 
 def test_nobody_asks_the_target_after_a_fork():

@@ -9,7 +9,19 @@ import numpy as np
 from quenched.results import rows_of
 from quenched.targets import EntropyForm
 from quenched.transforms import real_names
-from quenched.trust import BAD, DRAWS_MATTER, FURTHER_OUT, OF_FAMILY, SD_DRIFT, Answer, Drift, Facts, Trust, answer
+from quenched.trust import (
+    BAD,
+    DRAWS_MATTER,
+    FURTHER_OUT,
+    OF_FAMILY,
+    OTHER_MODE,
+    SD_DRIFT,
+    Answer,
+    Drift,
+    Facts,
+    Trust,
+    answer,
+)
 
 if TYPE_CHECKING:
     from quenched.diagnostics.diagnosis import Diagnosis
@@ -66,6 +78,11 @@ def advice_on(d: "Diagnosis") -> str:
     """What to do about an answer that is not to be trusted altogether."""
     if d.answer.rule == DRAWS_MATTER:
         return _more_draws(d)
+    if d.answer.rule == OTHER_MODE:
+        return (
+            "Fit it from there too and compare the bounds; where both modes count, use MCMC with chains that begin in each, or "
+            "write the model so that there is one (qd.ordered for labels, qd.positive for a sign)."
+        )
     warp = _warped(d.fit)
     reached = d.answer.rule not in FURTHER_OUT and d.weights.share > _ENOUGH_KEPT
     if max(d.weights.khat, d.fit.weights.khat) <= BAD and reached:

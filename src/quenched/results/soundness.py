@@ -101,6 +101,7 @@ def _further(text: Any) -> None:
     if text is not None:
         one = lambda name, *rest: isinstance(name, str) and len(rest) == 4 and _are_numbers(list(rest[:2]), 2)
         right = _are_numbers(text["numbers"], 3) and all(one(*entry) for entry in text["departures"])
+        right = right and isinstance(text.get("elsewhere", ""), str)
         _insist(right, "what lies further out is none")
 
 

@@ -258,8 +258,12 @@ def _read_collapsed(arrays: dict[str, np.ndarray]) -> Collapsed | None:
 def _write_further(further: Further | None) -> Any:
     if further is None:
         return None
-    numbers = [further.khat, *further.moved]
-    return {"numbers": numbers, "known": further.known, "departures": [list(one) for one in further.departures]}
+    return {
+        "numbers": [further.khat, *further.moved],
+        "known": further.known,
+        "departures": [list(one) for one in further.departures],
+        "elsewhere": further.elsewhere,
+    }
 
 
 def _read_further(text: Any) -> Further | None:
@@ -267,7 +271,7 @@ def _read_further(text: Any) -> Further | None:
         return None
     khat, *moved = text["numbers"]
     clear = [Departure(harmless(name), *rest) for name, *rest in text["departures"]]
-    return Further(khat, bool(text["known"]), Moved(*moved), clear)
+    return Further(khat, bool(text["known"]), Moved(*moved), clear, harmless(text.get("elsewhere", "")))
 
 
 def _read_seen(further: Any, remarks: list[str]) -> Seen:

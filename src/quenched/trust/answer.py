@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from quenched.results import Fit
 
 DRAWS_MATTER = "draws matter"  # the rule that more draws would mend
+OTHER_MODE = "another mode"  # the rule that no Gaussian mends, nor a warp
 OF_FAMILY = (
     "family is far off",
     "means differ",
@@ -245,6 +246,12 @@ RULES = (
         Trust.NEITHER,
         lambda facts: len(facts.weights.weights) < _FEW_RATIOS,
         lambda facts: f"{len(facts.weights.weights)} check draws are too few to compare it with the target",
+    ),
+    Rule(
+        OTHER_MODE,
+        Trust.NEITHER,
+        lambda facts: facts.fit.further is not None and bool(facts.fit.further.elsewhere),
+        lambda facts: "" if facts.fit.further is None else facts.fit.further.elsewhere,
     ),
     Rule(
         "family is far off",

@@ -19,6 +19,7 @@ from quenched.posterior import Posterior, natural_moments
 from quenched.targets import Hyper
 from quenched.transforms import Foreign
 from quenched.trust.departures import BULK, Departure, Moved, clear_changes, moved, reweight
+from quenched.trust.elsewhere import elsewhere, rays
 from quenched.trust.weights import BAD, GOOD, weigh_ratios
 
 MOST_PARAMETERS = 400  # beyond, weights keep next to nothing of the samples, and noise is all they tell
@@ -39,6 +40,7 @@ class Further(NamedTuple):
     known: bool  # whether they can be trusted
     moved: Moved  # the furthest that they move any parameter
     departures: list[Departure]  # parameters that they change clearly
+    elsewhere: str = ""  # where another mode was seen, in words
 
 
 class _Mixture(NamedTuple):
@@ -57,9 +59,12 @@ def look_further(problem: Problem, posterior: Posterior, hyper: Hyper, known: np
     foreign = any(isinstance(leaf.transform, Foreign) for leaf in space.leaves)
     if problem.dim > MOST_PARAMETERS or problem.programs is None or posterior.member.on_host or foreign:
         return None
-    mixture, moments = _mixture(posterior, known, seed), natural_moments(posterior, space)
-    fresh = log_ratios(problem, posterior.member, hyper, mixture.draws[len(known) :])
-    weights = weigh_ratios(np.concatenate([known, fresh]) - np.log(mixture.density))
+    axes, n = _axes(posterior, known, seed), len(known)
+    mixture, moments = _mixture(axes, n, seed), natural_moments(posterior, space)
+    ratios = np.concatenate([known, log_ratios(problem, posterior.member, hyper, mixture.draws[n:])])
+    points = rays(axes, mixture.draws, ratios, n)
+    other_mode = elsewhere(space, posterior, points, log_ratios(problem, posterior.member, hyper, points))
+    weights = weigh_ratios(ratios - np.log(mixture.density))
     own = 1.0 / mixture.density
     found = reweight(space, *moments, posterior.transform(mixture.draws), weights.weights, own=own / own.sum())
     # Weights from a mixture are bounded wherever the posterior has mass: where they keep most of the samples, or no
@@ -69,11 +74,11 @@ def look_further(problem: Problem, posterior: Posterior, hyper: Hyper, known: np
     trusted = bool(weights.khat <= GOOD or (even and found.most_held < _RULES))
     variation = weigh_ratios(known).variation  # that of the mixture is another
     clear = clear_changes(space, *moments, found, weights._replace(variation=variation)) if trusted else []
-    return Further(weights.khat, trusted, moved(*moments, found), clear)
+    return Further(weights.khat, trusted, moved(*moments, found), clear, other_mode)
 
 
-def _mixture(posterior: Posterior, known: np.ndarray, seed: int) -> _Mixture:
-    axes, n, dim = _axes(posterior, known, seed), len(known), posterior.dim
+def _mixture(axes: np.ndarray, n: int, seed: int) -> _Mixture:
+    dim = axes.shape[1]
     every = np.concatenate([check_draws_of(dim, seed).first(n), _reaching(axes, seed)])
     wide, n_wide = _wide(dim)
     by_axis = np.sum(_relative(every @ axes.T, _STRETCHED), axis=1)

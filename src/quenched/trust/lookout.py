@@ -18,7 +18,7 @@ from quenched.precision import in_double
 from quenched.targets import Hyper
 from quenched.threads import quiet_blas
 from quenched.trust.further import Further, look_further
-from quenched.trust.region import tell_region
+from quenched.trust.region import NOT_LOOKED_AT, tell_region
 from quenched.trust.weights import uneven
 
 EVEN = 0.95  # of the samples, that even weights keep
@@ -90,7 +90,7 @@ class Lookout:
         ratios, posterior = self.ratios, self.posterior
         outside = ~np.isfinite(ratios)
         if not self._answers:
-            return ""
+            return "" if self.failed or outside.any() or is_forked() else NOT_LOOKED_AT
         with in_double(), quiet_blas(False):
             beyond = posterior.transform(check_draws_of(posterior.dim, self.seed).first(len(ratios))[outside])
             return tell_region(self.problem, posterior, self.hyper, beyond, ratios, failed=self.failed)

@@ -12,6 +12,17 @@ from quenched.targets import Hyper
 NAN_FURTHER_OUT = "The log density is NaN"  # how a remark on it begins
 _LOOK = (3.7, 5.0)  # standard deviations at which every parameter is looked at
 _MOST_LOOKED_AT = 100  # of them
+_PART = (
+    8  # of the check draws, one in so many: values that are asked of a function on the host, whose calls may take long
+)
+NOT_LOOKED_AT = (
+    "Further out than the check draws came, the log density was not looked at: NaNs, heavy tails and other modes there are "
+    "not seen."
+)
+_HARDLY_LOOKED_AT = (
+    "Further out than the check draws came, the log density, a function on the host, was looked at along each parameter for "
+    "NaNs alone: heavy tails and other modes there are not seen."
+)
 
 
 def what_is_wrong(values: np.ndarray) -> str:
@@ -63,17 +74,20 @@ def tell_region(
         spread = np.sqrt(posterior.variance())
         where = Region(outside, posterior.mean, spread, what_is_wrong(ratios[~np.isfinite(ratios)]))
         return where.told(problem, len(ratios), "check draws")
-    if problem.programs is None or (posterior.member.on_host and problem.dim > _MOST_LOOKED_AT):
-        return ""  # a call of a function on the host may take long
+    on_host = problem.programs is None
+    if on_host and (failed or len(_LOOK) * 2 * problem.dim * _PART > len(ratios)):
+        return "" if failed else NOT_LOOKED_AT
+    if posterior.member.on_host and problem.dim > _MOST_LOOKED_AT:
+        return ""
     looked = min(problem.dim, _MOST_LOOKED_AT)
     reach = posterior.covariance[:, :looked] / np.sqrt(posterior.variance()[:looked])  # columns: one sd of each
     points = np.concatenate([posterior.mean + side * far * reach.T for far in _LOOK for side in (1.0, -1.0)])
-    values = _values_near(problem, posterior.member, points, hyper)
+    values = (_without_raising if on_host else _values_near)(problem, posterior.member, points, hyper)
     bad = np.flatnonzero(np.isnan(values))
     if not len(bad) and failed:
         bad = np.flatnonzero(~np.isfinite(values))
     if not len(bad):
-        return ""
+        return _HARDLY_LOOKED_AT if on_host else ""
     which = int(bad[0] % looked)
     far, side = _LOOK[int(bad[0] // (2 * looked))], "above" if (bad[0] // looked) % 2 == 0 else "below"
     where = points[bad[0], which]
@@ -83,10 +97,20 @@ def tell_region(
             "its support ends before, and no transform says so. Give one (positive, interval(a, b), ...)."
         )
     return (
-        f"{NAN_FURTHER_OUT} {far:g} sds {side} the mean of {names[which]} (at {where:.3g} on the real line), where no "
+        f"{NAN_FURTHER_OUT}{', or it raises,' if on_host else ''} {far:g} sds {side} the mean of {names[which]} (at {where:.3g} on the real line), where no "
         "check draw came: what the posterior says of that side is a guess. Look for a logarithm, a square root or a division "
         "there, or give a transform that keeps the parameter away."
     )
+
+
+def _without_raising(problem: Problem, posterior: Member, points: np.ndarray, hyper: Hyper) -> np.ndarray:
+    """The same of a function on the host, for which NaN and an exception are one: whoever prints a fit is not to meet it."""
+    try:
+        return _values_near(problem, posterior, points, hyper)
+    except Exception:
+        if len(points) == 1:
+            return np.array([np.nan])
+    return np.concatenate([_without_raising(problem, posterior, point[None], hyper) for point in points])
 
 
 def _values_near(problem: Problem, posterior: Member, points: np.ndarray, hyper: Hyper) -> np.ndarray:
