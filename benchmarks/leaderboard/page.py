@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 from benchmarks.leaderboard import one_fit, plots
 from benchmarks.leaderboard.protocol import FEW_METHODS
-from benchmarks.leaderboard.summary import NEAR, Entry, Row, Spread, entries, exponent, winners
+from benchmarks.leaderboard.summary import NEAR, Entry, Row, Spread, entries, exponent, free, winners
 
 DOCS = Path(__file__).parents[2] / "docs"
-_BUSY = 1.5  # load per core, beyond which the times of a row are those of a shared machine
 
 
 def write(rows: list[Row], limits: list[Row]) -> None:
@@ -64,9 +63,6 @@ def nats(spread: Spread | None) -> str:
 
 def _heading(rows: list[Row]) -> str:
     machines = sorted({row["machine"] for row in rows})
-    busy = [float(row["load"]) for row in rows if row["load"]]
-    cores = int(machines[0].split()[0]) if machines else 1
-    shared = float(np.mean([load > _BUSY * cores for load in busy])) if busy else 0.0
     seeds = Counter(row["seed"] for row in rows if row["part"] == "leaderboard")
     return f"""# Benchmarks
 
@@ -83,16 +79,16 @@ sds (relative) are the worst over all reported quantities, in natural units, aga
 exact value, or a long run of NUTS. A method that fails is shown with its message. Ranges are over seeds.
 
 **This run.** {"; ".join(machines)}. {len(rows)} fits, seeds {", ".join(f"{seed} ({n} fits)" for seed, n in sorted(seeds.items()))}.
-{_remark_on_load(shared, busy)}"""
+{_remark_on_load([row for row in rows if row["part"] == "leaderboard"])}"""
 
 
-def _remark_on_load(shared: float, busy: list[float]) -> str:
-    if shared < 0.05:
+def _remark_on_load(board: list[Row]) -> str:
+    shared = sum(not free(row) for row in board)
+    if not shared:
         return "The machine was otherwise quiet."
     return (
-        f"The machine was shared with other work during {100 * shared:.0f} % of the fits (load {np.median(busy):.0f} in the median): "
-        "**read the times as orders of magnitude**; gradients, losses and errors do not depend on it. Fits that took longer than "
-        "their limit on the busy machine were left out, and are run by the next `make bench`; what is missing in a table is that."
+        f"During {shared} of the {len(board)} fits of the leaderboard the machine was shared with other work: **their seconds are left out**, and "
+        "they are run again by the next `make bench` on a quiet machine. Gradients, losses and errors do not depend on it."
     )
 
 
