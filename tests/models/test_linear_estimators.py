@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import quenched as qd
 from quenched.models import LinearRegression, LogisticRegression, PoissonRegression, RelevanceVectorClassifier
-from quenched.models.linear_predictors import Categorical, LinearProblem, lay_out, raise_bound
+from quenched.models.linear_predictors import Categorical, LinearProblem, lay_out, raise_linear_bound
 
 
 def features(n_items, n_weights, seed=0):
@@ -165,7 +165,7 @@ def test_frozen_points_of_many_classes_are_enough():
     X, y = load_iris(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     few = LogisticRegression().fit(X, y)
-    many = raise_bound(
+    many = raise_linear_bound(
         LinearProblem(lay_out(X, intercept=True), few.prior_precision_),
         Categorical(y, 3, qd.matched(2000, 2, seed=7).points),
     )

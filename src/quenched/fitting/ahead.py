@@ -23,7 +23,7 @@ def compiled_ahead(objective: Objective, posterior: Member, hyper: Hyper) -> Thr
     problem = objective.problem
     if objective.executor.traced is None or folder_of_programs() is not None:  # read from files, they take no time
         return None
-    kind = (*shapes_of((posterior, problem.data)), objective.executor.chunk)
+    kind = (*compiled_for((posterior, problem.data)), objective.executor.chunk)
     work = {"objective": lambda: objective.compile(posterior, hyper)}
     return Ahead(problem.function, kind, work).threads.get("objective")
 
@@ -45,7 +45,7 @@ class Ahead:
             self.threads.pop(name).join()
 
 
-def shapes_of(tree: Any) -> tuple:
+def compiled_for(tree: Any) -> tuple:
     """What a program is compiled for."""
     leaves, structure = jax.tree.flatten(tree)
     return structure, tuple(np.shape(leaf) for leaf in leaves)

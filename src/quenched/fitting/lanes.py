@@ -12,7 +12,7 @@ from quenched.arrays import Array
 from quenched.draws import CHECK_BATCH, Draws
 from quenched.execute import Effort, Traceable, effort, obey_interrupts
 from quenched.families import Member
-from quenched.fitting.ahead import Ahead, shapes_of
+from quenched.fitting.ahead import Ahead, compiled_for
 from quenched.fitting.ascent import Climber, Learned, Limits
 from quenched.fitting.callers import Callers, enough_callers
 from quenched.fitting.drive import Driver, Entries, Judged, Summit
@@ -216,7 +216,7 @@ class Lanes(Driver):
             data = data_of(self._data, np.zeros(width, int))
             self._ratios(np.zeros((0, self.batch.problem.dim)))(*repeated((posterior, hyper), width), data)
 
-        kind = (width, self._effort, chunks.z.shape, *shapes_of((posterior, self._data)))
+        kind = (width, self._effort, chunks.z.shape, *compiled_for((posterior, self._data)))
         self._ahead = Ahead(function, kind, {"ascents": ascents, "ratios": ratios})
 
     def _wait_for(self, name: str) -> None:

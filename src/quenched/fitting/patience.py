@@ -22,7 +22,7 @@ PATIENCE = 40  # turns, more than most ascents take
 _PER_COORDINATE, _AT_LEAST = 0.05, 0.5  # nats that other draws take back where they are the draws' own
 
 
-class Climbed(NamedTuple):
+class Tops(NamedTuple):
     """Where ascents ended, and what other draws take back of those that were broken off; NaN of the others."""
 
     tops: Summit
@@ -36,14 +36,14 @@ def may_be_broken_off(settings: Settings, draws: Draws) -> bool:
     return longer and settings.family.affine and 2 * draws.n <= settings.most_draws
 
 
-def climb(driver: Driver, entries: Entries, draws: Draws, method: Method, slack: float) -> Climbed:
+def climb(driver: Driver, entries: Entries, draws: Draws, method: Method, slack: float) -> Tops:
     """Raise bounds; those that are still rising after a while go on only where other draws agree."""
     assert isinstance(method, Joint)  # as `may_be_broken_off` says
     tops = driver.climb(entries, draws, replace(method, max_evaluations=PATIENCE), slack, None)
     taken_back = np.full(len(tops.bound), np.nan)
     slow = np.flatnonzero(tops.begun & (tops.code == Code.MAX_EVALUATIONS))
     if not len(slow) or driver.stopped:
-        return Climbed(tops, taken_back)
+        return Tops(tops, taken_back)
     standing = _standing(entries, tops, slow)
     with np.errstate(invalid="ignore"):
         lost = np.nan_to_num(standing.bound - driver.judge(standing, draws.another()).bound, nan=np.inf)
@@ -55,7 +55,7 @@ def climb(driver: Driver, entries: Entries, draws: Draws, method: Method, slack:
         left = replace(method, max_evaluations=method.max_evaluations - PATIENCE)
         further = driver.climb(_standing(entries, tops, going), draws, left, slack, None)
         tops = _with(tops, going, further)
-    return Climbed(tops, taken_back)
+    return Tops(tops, taken_back)
 
 
 def _standing(entries: Entries, tops: Summit, places: np.ndarray) -> Entries:

@@ -7,7 +7,7 @@ import numpy as np
 
 from quenched.draws import Draws
 from quenched.fitting.drive import Driver, Entries, Record, Summit
-from quenched.fitting.patience import Climbed, climb
+from quenched.fitting.patience import Tops, climb
 from quenched.fitting.rows import put, rows
 from quenched.fitting.settings import Settings
 from quenched.fitting.start import Starts
@@ -39,7 +39,7 @@ class Raising:
         for group in self.groups(entries, starts):
             yield group, self.driver.climb(group, draws, self.settings.method, self.slack, record)
 
-    def patiently(self, entries: Entries, draws: Draws) -> Iterator[tuple[Entries, Climbed]]:
+    def patiently(self, entries: Entries, draws: Draws) -> Iterator[tuple[Entries, Tops]]:
         """The same, but those that follow their draws alone are broken off: more can be taken."""
         for group in self.groups(entries):
             yield group, climb(self.driver, group, draws, self.settings.method, self.slack)

@@ -12,7 +12,7 @@ from quenched.families import Member, Sparse, Warped
 from quenched.fitting.beginning import Beginning
 from quenched.fitting.drive import Driver, Entries, Record
 from quenched.fitting.monitor import FALL, check, doubled, draws_needed
-from quenched.fitting.patience import Climbed, may_be_broken_off
+from quenched.fitting.patience import Tops, may_be_broken_off
 from quenched.fitting.raising import Raising
 from quenched.fitting.rows import rows
 from quenched.fitting.standing import SUSPECT, Reached, Standing
@@ -112,12 +112,12 @@ class Rounds:
                 reached = self.standing.fits(self.driver.watch.seconds, search=False)[0]
                 save(replace(reached, outlook=None), self.settings.checkpoint)
 
-    def _tops(self, entries: Entries, draws: Draws) -> Iterator[tuple[Entries, Climbed]]:
+    def _tops(self, entries: Entries, draws: Draws) -> Iterator[tuple[Entries, Tops]]:
         if may_be_broken_off(self.settings, draws):
             yield from self.raising.patiently(entries, draws)
             return
         for group, tops in self.raising.tops(entries, draws, record=self._record(draws)):
-            yield group, Climbed(tops, np.full(len(tops.bound), np.nan))
+            yield group, Tops(tops, np.full(len(tops.bound), np.nan))
 
     def _record(self, draws: Draws) -> Record:
         """For methods with rounds of their own."""

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from quenched.models.checked import TakesSparse, new_rows, seed_of
-from quenched.models.linear_predictors import Likelihood, LinearProblem, Path, lay_out, raise_bound
+from quenched.models.linear_predictors import Likelihood, LinearProblem, Path, lay_out, raise_linear_bound
 from quenched.models.predictor_posterior import PredictorPosterior
 from quenched.numbers import positive_number, whole_number, yes_or_no
 from quenched.results import Fit
@@ -76,7 +76,7 @@ class LinearEstimator(TakesSparse, BaseEstimator, ABC):
             design = lay_out(X, intercept=self.fit_intercept, weights=weights)  # pyright: ignore
             problem = LinearProblem(design, self.prior_precision)  # pyright: ignore
             tolerance = self._tolerance(problem, further)
-            path = raise_bound(problem, likelihood, max_rounds=self.max_iter, tolerance=tolerance)  # pyright: ignore
+            path = raise_linear_bound(problem, likelihood, max_rounds=self.max_iter, tolerance=tolerance)  # pyright: ignore
         tell(self, problem, path)
         return problem, path
 

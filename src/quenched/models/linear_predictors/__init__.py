@@ -12,7 +12,7 @@ from quenched.models.linear_predictors.best_gaussian import (
     best_gaussian,
     logistic_bound,
     logistic_problem,
-    raise_bound,
+    raise_linear_bound,
 )
 from quenched.models.linear_predictors.design import Design, View, lay_out
 from quenched.models.linear_predictors.exact_linear_regression import (
@@ -66,7 +66,7 @@ __all__ = [
     "logistic_bound",
     "logistic_problem",
     "predictors",
-    "raise_bound",
+    "raise_linear_bound",
     "raise_sites",
     "site_posterior",
     "softmax_expectations",

@@ -57,7 +57,7 @@ class LogisticPosterior:
     converged: bool
 
 
-def raise_bound(
+def raise_linear_bound(
     problem: LinearProblem,
     likelihood: Likelihood,
     *,
@@ -173,11 +173,13 @@ def best_gaussian(
     prior_precision
         α; None learns it.
     max_rounds, tolerance
-        As in `raise_bound`.
+        As in `raise_linear_bound`.
     """
     problem, y = logistic_problem(features, labels, prior_precision)
     check_rounds(max_rounds, tolerance)
-    return answer(problem, raise_bound(problem, Bernoulli(2 * y - 1), max_rounds=max_rounds, tolerance=tolerance))
+    return answer(
+        problem, raise_linear_bound(problem, Bernoulli(2 * y - 1), max_rounds=max_rounds, tolerance=tolerance)
+    )
 
 
 def logistic_problem(
