@@ -122,6 +122,12 @@ def test_a_diagnosis_has_the_errors_of_the_draws_and_the_response(fit):
     assert 0.0 < errors.max() < 0.2
     response = diagnosis.linear_response.of(["ability[3]"])
     assert 0.8 < response.sd[0] / fit.posterior.marginal("ability[3]").sd[0] < 1.3
+    between = diagnosis.linear_response.of(lambda p: p["ability"][3] - p["ability"][4])
+    covariance = diagnosis.linear_response.of(["ability[3]", "ability[4]"]).covariance
+    assert between.sd == pytest.approx(np.sqrt(covariance.trace() - 2.0 * covariance[0, 1]), rel=5e-3)
+    assert between.mean == pytest.approx(fit.mean["ability"][3] - fit.mean["ability"][4])
+    with pytest.raises(ValueError, match="give a function of the parameters, a name, or several names"):
+        diagnosis.linear_response.of([3])
     assert "ability[0]" in str(fit.summary())
 
 
