@@ -36,8 +36,8 @@ fit = qd.fit(qd.from_pymc(model))
 print(fit.verdict)
 
 # %% [markdown]
-# Not the sds: so `fit.resample` takes samples of the Gaussian by their importance weights (k-hat is below 0.7), and both sds stand side
-# by side. The intervals in the pictures are of those samples.
+# What trust means in numbers: `fit.resample` takes samples of the Gaussian by their importance weights (k-hat is below 0.7), and both sds
+# stand side by side. The intervals in the pictures are of those samples.
 
 # %%
 samples, moved = fit.sample(4000), fit.resample(4000)
@@ -68,6 +68,6 @@ axes
 # %% [markdown]
 # ## What the verdict was, and what was done
 #
-# The verdict on the full Gaussian trusts its means and not its sds; samples that are weighted to the target were used instead, and
-# the list says what that changed. The last picture asks another question, that no verdict
-# on a posterior answers: whether the model is right. An effect for each visit would be the next thing to try.
+# The verdict on the full Gaussian trusts means and sds, and nothing had to be done. Samples that are weighted to the target were drawn all
+# the same, and the list says what that changed: hardly anything but the spread of the scale of people, which is skewed. The last picture
+# asks another question, that no verdict on a posterior answers: whether the model is right. An effect for each visit would be the next thing to try.

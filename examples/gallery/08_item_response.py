@@ -69,8 +69,8 @@ plot_effects(
 # %% [markdown]
 # ## What the verdict was, and what was done
 #
-# The Gaussian was trusted for its means. The warped family is nearer, and its verdict is the same: weights ask whether all that the
-# others share is right *together*. The list says what the warp changed of each sd, which is how far to read the intervals above. Whether the
+# The Gaussian was not trusted. The warped family is nearer, and its means are trusted; its sds are not, since weights ask whether all that
+# the others share is right *together*. The list says what the warp changed of each sd, which is how far to read the intervals above. Whether the
 # model describes people and items is asked by replicating the answers: how many said yes to each item.
 
 # %%

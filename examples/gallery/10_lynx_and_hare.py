@@ -79,8 +79,8 @@ plot_predictive(
 # %% [markdown]
 # ## What the verdict was, and what was done
 #
-# The verdict on the full Gaussian is printed first, the one on the chosen family heads the summary below it. The check bound says
-# what the change was worth:
+# The full Gaussian was trusted with means and sds, and not with what lies far out. `"auto"` tried a warped posterior; its last paragraph says
+# what came of that, and the check bounds of both say what it was worth:
 
 # %%
 print(

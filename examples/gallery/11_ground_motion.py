@@ -42,7 +42,8 @@ model.plot_corner(names=["spreading", "quality", "kappa0", model.events_[0]])
 # ## What the verdict was, and what was done
 #
 # The first verdict named the parameter whose mean importance weights would move; `family="auto"` was the remedy, and the verdict
-# under the table is the one on what it chose. Such a model has bounds on everything; where a posterior leans on one, the table says so.
+# under the table is the one on what it chose. In bulk that is near; it still doubts what lies further out than its draws came, and for
+# probabilities there MCMC from `fit.nuts_start()` is what is left. Such a model has bounds on everything; where a posterior leans on one, the table says so.
 # With low frequencies alone the data leave much open, and the model says that too:
 
 # %%

@@ -57,6 +57,20 @@ def test_time_is_up_within_one_call_and_a_second(options, clock):
     assert limit < 60.0 or np.isfinite([fit.bound, fit.check_bound]).all()
 
 
+@pytest.mark.parametrize("limit", [60.0, 80.0, 100.0, 140.0])
+def test_time_may_be_up_before_the_first_check_draw(limit, clock):
+    """One call takes longer than what is left for the check."""
+
+    def function(w):
+        clock.now += 1.0
+        return -float(np.sum(np.cosh(w))), -np.sinh(w)
+
+    fit = qd.fit(qd.from_value_and_grad(function), np.zeros(3), max_seconds=limit, progress=False)
+    assert fit.status == "max_seconds"
+    assert np.isfinite(fit.bound) or "not known" in fit.message
+    assert clock.now <= limit + 2.0
+
+
 def test_nothing_known_is_said(clock):
     def function(w):
         clock.now += 10.0

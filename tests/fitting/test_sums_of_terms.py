@@ -122,6 +122,12 @@ def test_a_diagnosis_has_the_errors_of_the_draws_and_the_response(fit):
     assert 0.0 < errors.max() < 0.2
     response = diagnosis.linear_response.of(["ability[3]"])
     assert 0.8 < response.sd[0] / fit.posterior.marginal("ability[3]").sd[0] < 1.3
+    between = diagnosis.linear_response.of(lambda p: p["ability"][3] - p["ability"][4])
+    covariance = diagnosis.linear_response.of(["ability[3]", "ability[4]"]).covariance
+    assert between.sd == pytest.approx(np.sqrt(covariance.trace() - 2.0 * covariance[0, 1]), rel=5e-3)
+    assert between.mean == pytest.approx(fit.mean["ability"][3] - fit.mean["ability"][4])
+    with pytest.raises(ValueError, match="give a function of the parameters, a name, or several names"):
+        diagnosis.linear_response.of([3])
     assert "ability[0]" in str(fit.summary())
 
 
@@ -212,6 +218,26 @@ def test_a_sum_that_is_flat_somewhere_is_not_fitted():
     start, every = {"a": np.zeros(PEOPLE), "b": np.zeros(ITEMS)}, np.arange(len(ANSWER))
     with pytest.raises(qd.FitError, match=r"run away|prior"):
         qd.fit(pairs(every, np.arange(PEOPLE)), start, progress=False)
+
+
+def test_a_row_without_a_finite_log_density_is_named():
+    rows = qd.each(
+        lambda seen, y: norm.logpdf(y, seen["a"]), np.array([0.0, 1.0, np.inf, 2.0]), sees={"a": qd.each_entry}
+    )
+    with pytest.raises(qd.FitError, match=r"-inf in row 2 of the 4 that see a\)"):
+        qd.fit(qd.sum_of(rows), {"a": np.zeros(4)}, progress=False)
+
+
+def test_parameters_along_which_a_sum_does_not_fall_off_are_named():
+    halves = qd.each(lambda seen: -jnp.logaddexp(0.0, seen["a"]), sees={"a": qd.each_entry})
+    fit = qd.fit(qd.sum_of(halves), {"a": np.zeros(2)}, progress=False, throw=False)
+    assert "does not fall off as a[0] falls, or a[1] falls without end" in fit.message
+    design, labels = np.column_stack([np.ones(10), np.arange(10.0)]), (np.arange(10) > 4) * 1.0
+    separable = qd.each(
+        lambda seen, y: y * seen["w"] - jnp.logaddexp(0.0, seen["w"]), labels, sees={"w": qd.dot(design)}
+    )
+    fit = qd.fit(qd.sum_of(separable), {"w": np.zeros(2)}, progress=False, throw=False)
+    assert "does not fall off as w[0] falls, w[1] grows together without end" in fit.message
 
 
 @pytest.mark.parametrize(

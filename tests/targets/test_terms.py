@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 from jax.scipy.stats import norm
@@ -163,6 +164,17 @@ BAD = {
     "out of range": (lambda: one({"a": [0, 3]}), "goes up to 3, but the leaf has 3"),
     "from the end": (lambda: one({"a": [0, -1]}), "-1 in row 1"),
     "a mask": (lambda: one({"a": [True, False, True]}), "flatnonzero"),
+    "no codes of categories": (lambda: one({"a": pd.Series(["x", "y"], dtype="category")}), r"index.cat.codes"),
+    "labels": (lambda: one({"a": np.array(["x", "y"])}), "return_inverse"),
+    "labels as objects": (lambda: one({"a": ["x", "y"]}), "return_inverse"),
+    "no argument for the row": (
+        lambda: qd.each(lambda seen: 0.0, np.zeros(3), sees={"a": qd.each_entry}),
+        r"called as function\(seen, row\), since there are data .* takes \(seen\)",
+    ),
+    "an argument for a row that is not there": (
+        lambda: qd.each(lambda seen, row, *, hyper: 0.0, sees={"a": qd.each_entry}),
+        r"function\(seen, hyper=hyper\), since there are no data .* missing a required argument: 'row'",
+    ),
     "not whole": (lambda: one({"a": [0.5]}), "float64"),
     "a number without entries": (lambda: one({"a": [0, 1, 2], "b": [0, 0, 0]}), "'b' is a single number"),
     "design of another size": (lambda: one({"a": qd.dot(np.ones((4, 2)))}), "2 columns, but the leaf has 3"),

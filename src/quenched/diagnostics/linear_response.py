@@ -111,7 +111,7 @@ class LinearResponse:
             z = moment_draws(self._space.dim).points
             mean, pushes = map(np.asarray, _expectation(function, self._space, self._curvature.coordinates, z))
             covariance = self._covariance(pushes)
-            return Response(_shaped(mean, shapes), _shaped(np.sqrt(np.diag(covariance)), shapes), covariance)
+            return Response(shaped(mean, shapes), shaped(np.sqrt(np.diag(covariance)), shapes), covariance)
 
     def _covariance(self, pushes: np.ndarray) -> np.ndarray:
         """P H⁻¹ Pᵀ, for the derivatives P of expectations in whitened coordinates."""
@@ -206,7 +206,7 @@ def _of_means(coordinates: Coordinates) -> Array:
     return jax.lax.map(lambda one: pull(one)[0], jnp.eye(mean.size), batch_size=_ROWS)
 
 
-def _shaped(vector: np.ndarray, shapes: Any) -> Any:
+def shaped(vector: np.ndarray, shapes: Any) -> Any:
     """A raveled value as the pytree of arrays that it was."""
     leaves, structure = jax.tree.flatten(shapes)
     ends = np.cumsum([leaf.size for leaf in leaves])

@@ -1,13 +1,14 @@
 """Errors of a sum of terms with a sparse precision: by Newton steps on other draws, and by pushes on its means."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
 from quenched.diagnostics.draw_error import AnswerOfDraws, DrawError, answer_of, spread_error
-from quenched.diagnostics.linear_response import Response
+from quenched.diagnostics.linear_response import Response, shaped
 from quenched.diagnostics.optimisation import OptimisationError
 from quenched.draws import Purpose, TermDraws, generator
 from quenched.families import SparseGaussian, StretchedGaussian, factor
@@ -16,6 +17,7 @@ from quenched.objective import Problem
 from quenched.precision import in_double
 from quenched.projected import Expected, FreeChanges, ProjectedBound
 from quenched.targets import Hyper
+from quenched.text import shown
 from quenched.transforms import Parameters, Space
 
 _STEPS = 3  # of Newton's on other draws, from the optimum on these
@@ -104,14 +106,46 @@ class TermsResponse:
         """On the real line, shaped like `start`."""
         return self._space.unravel(np.sqrt(np.diag(self.covariance)))
 
-    def of(self, what: str | Sequence[str]) -> Response:
-        """Mean and standard deviation of some parameters on the real line, by name."""
+    def of(self, what: Callable[[Parameters], Any] | str | Sequence[str]) -> Response:
+        """Mean and standard deviation of some parameters on the real line, by name; or of a function of the parameters.
+
+        Parameters
+        ----------
+        what
+            A name or several; or a function in JAX, of the parameters in natural units, that returns a number, an array or a
+            pytree of them. It is taken as linear around the mean of the posterior, which misleads where it bends within an sd.
+
+        Raises
+        ------
+        ValueError
+            When no parameter has that name.
+        """
         from quenched.posterior import Posterior
 
+        if callable(what):
+            return self._of_function(what)
+        if not isinstance(what, (str, list, tuple)) or not all(isinstance(name, str) for name in what):
+            raise ValueError(f"what={shown(what)}: give a function of the parameters, a name, or several names.")
         posterior = Posterior(self._posterior, self._space)
         places = posterior.places([what] if isinstance(what, str) else list(what))
-        covariance = self._responses(np.eye(self._space.dim)[places])[:, places]
+        directions = np.zeros((len(places), self._space.dim))
+        directions[np.arange(len(places)), places] = 1.0
+        covariance = self._responses(directions)[:, places]
         return Response(posterior.mean[places], np.sqrt(np.diag(covariance)), covariance)
+
+    def _of_function(self, function: Callable[[Parameters], Any]) -> Response:
+        if self._space.joint is not None and self._space.joint.on_host:
+            raise ValueError(
+                "linear_response: the parameters are mapped to natural units in code that JAX cannot differentiate."
+            )
+        with in_double():
+            mean = np.asarray(self._posterior.mean)
+            value = lambda vector: function(self._space.to_natural(vector))
+            shapes = jax.eval_shape(value, mean)
+            found, pull = jax.vjp(lambda vector: ravel_pytree(value(vector))[0], mean)
+            slopes = np.array([pull(unit)[0] for unit in np.eye(found.size)])
+        covariance = self._responses(slopes) @ slopes.T
+        return Response(shaped(np.asarray(found), shapes), shaped(np.sqrt(np.diag(covariance)), shapes), covariance)
 
     def _responses(self, directions: np.ndarray) -> np.ndarray:
         """The change of all means with a push along each direction."""

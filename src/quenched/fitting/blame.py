@@ -16,6 +16,7 @@ _MOST_LOOKED_AT = 100  # of them
 _CLEARLY = 3.0  # standard deviations from zero
 _FAR = 1e5  # standard deviations, in units of the start, that no posterior has
 _ENDLESS = (1e20, 1e40)  # units of the start at which a density that can be normalised has fallen off
+_MOST_ROWS = 2_000_000  # of a sum of terms, that are looked at one by one
 _AT_DRAWS = 2048  # draws of a fit that are looked at, at the most
 
 
@@ -27,12 +28,28 @@ def blame_start(problem: Problem, point: np.ndarray, value: float, gradient: np.
             f"start: the log density is {value:.6g}, but its gradient is not finite in {_listed(problem, point, bad)}. "
             "Look for a square root, a logarithm or a division at zero there, or start elsewhere."
         )
-    guilty = _coordinates_that_help(problem, point)
+    rows, guilty = _rows_not_finite(problem, point), _coordinates_that_help(problem, point)
     who = f"; it becomes finite when {_listed(problem, point, guilty)} is moved" if guilty else ""
     return (
-        f"start: the log density is {value} at the start{who}. Start inside the support, or give the parameter a "
+        f"start: the log density is {value} at the start{rows}{who}. Start inside the support, or give the parameter a "
         "transform (positive, interval(a, b), ...) that keeps it there."
     )
+
+
+def _rows_not_finite(problem: Problem, point: np.ndarray) -> str:
+    """Say which row of a sum of terms is the first without a finite log density; nothing for any other target."""
+    terms, line = problem.target.terms, problem.function
+    if terms is None or problem.n_rows > _MOST_ROWS:
+        return ""
+    hyper = None if line.unravel_hyper is None else line.unravel_hyper(problem.hyper.free)
+    values = terms.log_densities(line.place(jnp.asarray(point)), problem.data, hyper)
+    for term, of_rows in zip(terms.terms, map(np.asarray, values), strict=True):
+        wrong = np.flatnonzero(~np.isfinite(of_rows))
+        if wrong.size:
+            seen, others = ", ".join(part.leaf for part in term.parts), wrong.size - 1
+            more = f", and in {others} more" if others else ""
+            return f" ({of_rows[wrong[0]]} in row {wrong[0]}{more} of the {len(of_rows)} that see {seen})"
+    return ""
 
 
 def blame_draws(problem: Problem, point: np.ndarray, posterior: Member, draws: Draws) -> str:
@@ -75,31 +92,44 @@ def blame_flight(problem: Problem, posterior: Member, start: np.ndarray) -> str 
     )
 
 
-def blame_tails(problem: Problem, start: np.ndarray, hyper: Hyper) -> str | None:
+def blame_tails(problem: Problem, start: np.ndarray, reached: np.ndarray, hyper: Hyper) -> str | None:
     """Say along which parameter alone the log density does not fall off, far out on either side of the start.
 
-    A density that can be normalised falls faster than one over the distance.
+    If along none, it is tried on from the start beyond what was reached. A density that can be normalised falls faster than
+    one over the distance.
     """
-    looked = min(problem.dim, _MOST_LOOKED_AT)
-    steps = np.concatenate([side * (1.0 + np.abs(start)) * np.eye(problem.dim)[:looked] for side in (1.0, -1.0)])
+    looked, names = min(problem.dim, _MOST_LOOKED_AT), problem.space.coordinate_names()
+    one_by_one = np.eye(looked, problem.dim) * (1.0 + np.abs(start))
+    if (endless := _endless(problem, start, np.concatenate([one_by_one, -one_by_one]), hyper)).size:
+        sides = ("grows", "falls")
+        listed = [f"{names[i % looked]} {sides[i // looked]}" for i in endless[:4]]
+        more = f", or {endless.size - 4} more do" if endless.size > 4 else ""
+        along = f"as {', or '.join(listed)}{more} without end (on the real line)"
+    else:
+        way = reached - start
+        if not (0.0 < np.abs(way).max() < np.inf and _endless(problem, start, way[None], hyper).size):
+            return None
+        guilty = [i for i in np.argsort(-np.abs(way)) if np.abs(way[i]) >= 0.1 * np.abs(way).max()]
+        listed = [f"{names[i]} {'grows' if way[i] > 0.0 else 'falls'}" for i in guilty[:4]]
+        more = f" and {len(guilty) - 4} more move" if len(guilty) > 4 else ""
+        along = f"as {', '.join(listed)}{more} together without end (on the real line)"
+    return (
+        f"The log density does not fall off {along}: there is no posterior. Give a proper prior, or a transform "
+        "(interval(a, b), ...) that bounds the parameter."
+    )
+
+
+def _endless(problem: Problem, start: np.ndarray, steps: np.ndarray, hyper: Hyper) -> np.ndarray:
+    """Places of the steps along which the log density does not fall off."""
     try:
         near, far = (_joint(problem, start + times * steps, hyper) for times in _ENDLESS)
     except Exception:  # of a function on the host, which such numbers may be too much for
         if problem.programs is not None:
             raise
-        return None
+        return np.zeros(0, int)
     with np.errstate(invalid="ignore"):
         stays = far - near > -np.log(_ENDLESS[1] / _ENDLESS[0])
-    endless = np.flatnonzero(np.isfinite(near) & (stays | (far == np.inf)))
-    if not endless.size:
-        return None
-    names, sides = problem.space.coordinate_names(), ("grows", "falls")
-    listed = [f"{names[i % looked]} {sides[i // looked]}" for i in endless[:4]]
-    more = f", or {endless.size - 4} more do" if endless.size > 4 else ""
-    return (
-        f"The log density does not fall off as {', or '.join(listed)}{more} without end (on the real line): there is no posterior. "
-        "Give a proper prior, or a transform (interval(a, b), ...) that bounds the parameter."
-    )
+    return np.flatnonzero(np.isfinite(near) & (stays | (far == np.inf)))
 
 
 def _joint(problem: Problem, points: np.ndarray, hyper: Hyper) -> np.ndarray:

@@ -169,5 +169,4 @@ class Run:
 
     def fits(self) -> Fits:
         """All of them, as they stand."""
-        search = not self.driver.stopped and not isinstance(self.alone, TermsAlone)
-        return self.standing.fits(self.watch.seconds, search=search)
+        return self.standing.fits(self.watch.seconds, search=not self.driver.stopped)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from quenched.draws import Draws
+from quenched.draws import Draws, TermDraws
 from quenched.families import Member
 from quenched.fitting.blame import blame_flight, blame_reached, blame_tails
 from quenched.fitting.drive import Costs, Entries
@@ -150,10 +150,10 @@ class Standing:
             return flight
         problem = self.batch.one(place)
         where = None
-        if code is Code.NOT_FINITE:
-            n, draws = int(self.reached.n_draws[place]), self.settings.draws
+        n, draws = int(self.reached.n_draws[place]), self.settings.draws
+        if code is Code.NOT_FINITE and not isinstance(draws, TermDraws):
             where = blame_reached(problem, member, hyper, draws if n == draws.n else draws.grow(n))
-        return where or blame_tails(problem, self.points[place], hyper)
+        return where or blame_tails(problem, self.points[place], np.asarray(member.mean), hyper)
 
 
 def _nothing(n: int) -> np.ndarray:

@@ -27,11 +27,14 @@ class RealLine:
 
     def __call__(self, vector: Array, data: Any, free: Array) -> Array:
         hyper = None if self.unravel_hyper is None else self.unravel_hyper(free)
-        place = self.space.unravel if self.target.on_real_line else self.space.to_natural
-        value = self.as_number(call(self.target.function, place(vector), data, hyper))
+        value = self.as_number(call(self.target.function, self.place(vector), data, hyper))
         if not self.target.adds_jacobian or self.target.on_real_line:
             return value.astype(vector.dtype)
         return value.astype(vector.dtype) + self.space.log_jacobian(vector)
+
+    def place(self, vector: Array) -> Any:
+        """The parameters as the user's function takes them."""
+        return self.space.unravel(vector) if self.target.on_real_line else self.space.to_natural(vector)
 
     def as_number(self, value: Any) -> Array:
         """Insist on one real number, and note its precision."""

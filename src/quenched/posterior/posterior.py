@@ -157,7 +157,7 @@ def _places_by_name(space: Space, names: list[str]) -> dict[str, np.ndarray]:
     for name in missing:
         if name not in single:
             near = difflib.get_close_matches(name, [*leaves, *single], n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"names: there is no parameter {name!r}; there are {', '.join(map(repr, leaves))}{hint}.")
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            raise ValueError(f"names: there is no parameter {name!r}; there are {', '.join(map(repr, leaves))}{hint}")
         leaves[name] = np.array([single[name]])
     return leaves

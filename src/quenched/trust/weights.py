@@ -78,8 +78,10 @@ def uneven(log_ratios: np.ndarray, share: float) -> np.ndarray:
     """Which rows of log ratios have weights that keep less than a share of their samples.
 
     By smoothed weights where it is close: to smooth takes longer than all else. Far below, it would lift a share to this one
-    only where a few samples stand out, and more of them are wanted there too.
+    only where a few samples stand out, and more of them are wanted there too. Where there are none, nothing says that they are even.
     """
+    if not log_ratios.shape[1]:
+        return np.full(len(log_ratios), True)
     with np.errstate(invalid="ignore"):
         weights = np.exp(log_ratios - log_ratios.max(axis=1, keepdims=True))
         raw = weights.sum(axis=1) ** 2 / np.sum(weights**2, axis=1) / log_ratios.shape[1]

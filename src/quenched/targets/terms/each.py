@@ -71,6 +71,7 @@ def each(function: Callable[..., Any], data: Any = None, *, sees: Mapping[str, A
         lengths["data" + harmless(jax.tree_util.keystr(path))] = len(array)
     n = _one_length(lengths)
     term = Term(function, tuple(parts), n, rows is not None)
+    term.insist_on_arguments()
     return Each(term, Held(rows, tuple(seen)))
 
 

@@ -55,6 +55,11 @@ class Whole:
         return "quenched.whole"
 
 
+_OF_LABELS = "; np.unique(labels, return_inverse=True)[1] makes whole numbers of it"
+_HINTS = dict.fromkeys("UST", _OF_LABELS) | {
+    "b": "; np.flatnonzero(mask) makes whole numbers of it"
+}  # by kind of dtype
+
 each_entry = EachEntry()
 whole = Whole()
 
@@ -144,6 +149,10 @@ def read_index(leaf: str, index: Any) -> np.ndarray:
     ValueError
         For anything else: numbers that are not whole or negative, masks, rows that see different numbers of entries.
     """
+    if hasattr(index, "cat") or hasattr(index, "codes"):
+        raise ValueError(
+            f"sees: the index of {leaf!r} is categorical; give its codes, index.cat.codes (or index.codes), which count from 0."
+        )
     several = isinstance(index, tuple) and len(index) > 0 and all(np.ndim(part) == 1 for part in index)
     if any(map(np.ma.is_masked, index if several else (index,))):
         raise ValueError(f"sees: the index of {leaf!r} has masked values; leave such rows out.")
@@ -161,6 +170,8 @@ def read_index(leaf: str, index: Any) -> np.ndarray:
         raise ValueError(f"sees: the index of {leaf!r}, {shown(index)}, is not an array: {error}.") from error
     if ragged and not isinstance(index, (list, tuple)) and np.ndim(index) == 0:
         ragged = False
+    if ragged and all(isinstance(row, str) for row in index):
+        array, ragged = np.asarray(index, dtype=str), False
     if ragged:
         counts = sorted({int(np.size(row)) for row in index})
         raise ValueError(
@@ -168,7 +179,7 @@ def read_index(leaf: str, index: Any) -> np.ndarray:
             "an `each` see as many: write one `each` for every number of them."
         )
     if array.dtype.kind not in "iu":
-        hint = "; np.flatnonzero(mask) makes whole numbers of it" if array.dtype.kind == "b" else ""
+        hint = _HINTS.get(array.dtype.kind, "")
         raise ValueError(
             f"sees: {leaf!r} has dtype {array.dtype}; give whole numbers, one per row (or several), quenched.dot(design), "
             f"quenched.each_entry or quenched.whole{hint}."

@@ -64,14 +64,41 @@ class Term:
     has_rows: bool
 
     @cached_property
+    def signature(self) -> inspect.Signature | None:
+        """Of its function, where it can be read."""
+        try:
+            return inspect.signature(self.function)
+        except (TypeError, ValueError):
+            return None
+
+    @cached_property
     def asks(self) -> tuple[str, ...]:
         """What its function is to be given besides, of `data` and `hyper`."""
-        try:
-            parameters = list(inspect.signature(self.function).parameters.values())
-        except (TypeError, ValueError):
+        if self.signature is None:
             return ()
-        free = parameters[1 + self.has_rows :]
+        free = list(self.signature.parameters.values())[1 + self.has_rows :]
         return tuple(each.name for each in free if each.name in _BESIDES and each.kind != each.VAR_KEYWORD)
+
+    def insist_on_arguments(self) -> None:
+        """Refuse a function that does not take what it will be given.
+
+        Raises
+        ------
+        ValueError
+            When it takes no row although there are data, wants one although there are none, or wants anything else.
+        """
+        if self.signature is None:
+            return
+        given = ("seen", "row")[: 1 + self.has_rows]
+        try:
+            self.signature.bind(*given, **dict.fromkeys(self.asks))
+        except TypeError as error:
+            called = ", ".join([*given, *(f"{name}={name}" for name in self.asks)])
+            data = "there are data" if self.has_rows else "there are no data"
+            raise ValueError(
+                f"function: a term that sees {', '.join(part.leaf for part in self.parts)} is called as function({called}), since "
+                f"{data} in its quenched.each, but takes {self.signature}: {error}."
+            ) from error
 
     def n_rows(self, first_axes: dict[str, int]) -> int:
         """How many rows there are, by the lengths of the leaves."""
