@@ -20,9 +20,8 @@ from quenched.text import shown
 
 _PRECISE = 1e-5  # of the gradient, where an ascent goes to the very top
 _WORTH = 0.01  # of the slack: what an ascent goes on for, where it is still to be gained
-_WORTH_OF_WARP = (
-    0.1  # the same of a warped posterior, whose many numbers follow the draws: last gains are lost on others
-)
+# The same of a warped posterior, whose many numbers follow the draws: last gains are lost on others.
+_WORTH_OF_WARP = 0.1
 _LEVEL = 0.2  # of the slack: a rise of the bound in a few turns that is not waited for
 Record = Callable[[Member, Hyper, float], Any]  # told of the end of a round
 

@@ -12,10 +12,8 @@ from quenched.trust import BULK, Trust, gains
 _MOST_WARPED = 300  # parameters of a sum of terms up to which a warped posterior that is tried may be dense
 _MOST_BENT = 5  # parameters whose axes are bent unasked: of ten, a bent posterior follows the draws that it is given
 _TURNS = 6  # evaluations of the bound that a warp takes at least
-_IF_FULL = (
-    8,
-    24,
-)  # draws for each parameter, and evaluations of them, that count for a sparse fit, which draws in small spaces
+# A sparse fit draws in small spaces. What counts for it: draws for each parameter, and evaluations of all of them.
+_IF_FULL = (8, 24)
 _NO_BETTER = "A warped posterior is no better on fresh draws."
 _TOO_LONG = 'A warped posterior would take more gradients than this one: ask for it with family="warped".'
 

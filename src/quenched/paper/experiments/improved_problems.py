@@ -53,7 +53,7 @@ def log_probit(predictor, row):
 
 
 @dataclass(frozen=True)
-class OfRow:
+class ComparedRow:
     """A row of a table: fixed effects and one effect of each grouping."""
 
     likelihood: Callable[[Any, Any], Any]
@@ -76,7 +76,7 @@ class OfEffect:
 
 
 @dataclass(frozen=True)
-class OfFixed:
+class ComparedFixed:
     """The prior of one fixed effect."""
 
     sd: float
@@ -111,9 +111,9 @@ def grouped(
         each(OfEffect(name, place), sees={name: each_entry, "log_sd": whole}) for place, name in enumerate(groups)
     ]
     target = sum_of(
-        each(OfRow(likelihood, tuple(groups)), rows, sees={"beta": dot(design), **codes}),
+        each(ComparedRow(likelihood, tuple(groups)), rows, sees={"beta": dot(design), **codes}),
         *effects,
-        each(OfFixed(float(np.sqrt(1000.0))), sees={"beta": each_entry}),
+        each(ComparedFixed(float(np.sqrt(1000.0))), sees={"beta": each_entry}),
         each(OfPrecisions(*prior), sees={"log_sd": whole}),
     )
     start: dict[str, Any] = {"beta": np.zeros(design.shape[1])}
@@ -196,7 +196,7 @@ def _sleepstudy() -> Posed:
     target = sum_of(
         each(of_reaction, rows, sees={"beta": dot(_columns(1.0, table["Days"])), "person": people, "log_noise": whole}),
         each(of_person, sees={"person": each_entry, "log_sd": whole, "turn": whole}),
-        each(OfFixed(10.0), sees={"beta": each_entry}),
+        each(ComparedFixed(10.0), sees={"beta": each_entry}),
         each(of_scales, sees={"log_sd": whole, "log_noise": whole}),
         each(of_turn, sees={"turn": whole}),
     )
