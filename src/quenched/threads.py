@@ -28,10 +28,7 @@ class _Quiet:
     def __call__(self) -> Iterator[None]:
         with self.lock:
             self.inside += 1
-            with_scipy = "scipy.linalg" in sys.modules  # which brings a BLAS of its own, perhaps in the middle of a fit
-            if with_scipy not in self.limiters:
-                limiter: Any = _controller(with_scipy).limit(limits=1, user_api="blas")
-                self.limiters[with_scipy] = limiter
+            self._limit()
         try:
             yield
         finally:
@@ -39,6 +36,18 @@ class _Quiet:
                 self.inside -= 1
                 while not self.inside and self.limiters:
                     self.limiters.popitem()[1].restore_original_limits()  # the last one first
+
+    def look_again(self) -> None:
+        """A library may have come since the scope was entered."""
+        with self.lock:
+            if self.inside:
+                self._limit()
+
+    def _limit(self) -> None:
+        with_scipy = "scipy.linalg" in sys.modules  # which brings a BLAS of its own, perhaps in the middle of a fit
+        if with_scipy not in self.limiters:
+            limiter: Any = _controller(with_scipy).limit(limits=1, user_api="blas")
+            self.limiters[with_scipy] = limiter
 
 
 _quiet = _Quiet()
@@ -51,6 +60,16 @@ def quiet_blas(on_host: bool) -> AbstractContextManager:
     them made a factorisation of a 100 x 100 matrix a hundred times slower on two busy cores.
     """
     return nullcontext() if on_host else _quiet()
+
+
+def bring_lapack() -> None:
+    """Load SciPy's LAPACK, which the programs of JAX call, before one of them does: in a scope of `quiet_blas`, with one thread.
+
+    JAX loads it when it compiles the first such program, and so in the middle of a fit, whose scope began without it.
+    """
+    import scipy.linalg  # noqa: F401
+
+    _quiet.look_again()
 
 
 def in_one_thread(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:

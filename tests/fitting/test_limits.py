@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import os
+import subprocess
 import sys
 import weakref
 from collections import namedtuple
@@ -249,6 +250,42 @@ def test_a_library_that_comes_in_the_middle_of_a_fit_is_quiet_too(monkeypatch):
         threads.in_one_thread(lambda: settings.append("factored"))()
         assert settings == [("one", False), ("one", True), "factored"]
     assert settings[3:] == [("before", True), ("before", False)]
+
+
+FIRST_FIT = """
+import sys
+import jax.numpy as jnp, numpy as np
+import quenched as qd
+from threadpoolctl import threadpool_info
+
+seen = set()
+
+
+def look():
+    seen.update(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+
+
+def log_density(w):
+    covariance = jnp.eye(3) + jnp.exp(w)
+    return -0.5 * jnp.sum(w**2) - jnp.sum(jnp.log(jnp.diag(jnp.linalg.cholesky(covariance))))
+
+
+assert "scipy.linalg" not in sys.modules
+from quenched.fitting import rounds
+
+check = rounds.check
+rounds.check = lambda *given, **options: (look(), check(*given, **options))[1]
+qd.fit(log_density, 0.0, draws=8, check=64, progress=False)
+assert "scipy.linalg" in sys.modules
+print(*seen)
+"""
+
+
+def test_the_first_fit_that_needs_lapack_has_one_thread_for_it():
+    """JAX loads it while it compiles: in the middle of the fit."""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
+    done = subprocess.run([sys.executable, "-c", FIRST_FIT], capture_output=True, text=True, env=environment, check=False)
+    assert done.stdout.split() == ["1"], done.stderr
 
 
 Pair = namedtuple("Pair", "slope level")

@@ -15,6 +15,7 @@ import numpy as np
 from jax.core import eval_jaxpr
 
 from quenched.execute.memory import inner_programs
+from quenched.threads import bring_lapack
 
 Equation = Any  # a `JaxprEqn`, whose home, `jax.extend.core`, brings Pallas along and takes a while to import
 
@@ -66,6 +67,8 @@ def in_small_calls(function: Callable, static_argnums: int | tuple[int, ...] = (
         # JAX remembers what it has traced for as long as the function lives: this one must not live.
         passing = lambda *given: function(*given)
         program, shapes = jax.make_jaxpr(passing, static_argnums=tuple(static), return_shape=True)(*inputs)
+        if any(True for _ in _calls(program.jaxpr)):
+            bring_lapack()
         leaves = jax.tree.leaves([leaf for index, leaf in enumerate(inputs) if index not in static])
         small = _rewritten(program)
         return jax.tree.unflatten(jax.tree.structure(shapes), eval_jaxpr(small.jaxpr, small.consts, *leaves))
