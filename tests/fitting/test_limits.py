@@ -284,7 +284,9 @@ print(*seen)
 def test_the_first_fit_that_needs_lapack_has_one_thread_for_it():
     """JAX loads it while it compiles: in the middle of the fit."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
-    done = subprocess.run([sys.executable, "-c", FIRST_FIT], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_FIT], capture_output=True, text=True, env=environment, check=False
+    )
     assert done.stdout.split() == ["1"], done.stderr
 
 
