@@ -225,3 +225,10 @@ def test_a_fit_that_follows_its_draws_blames_no_parameter_of_the_target():
     assert fit.overfits
     diagnosis = dataclasses.replace(fit.diagnose(progress=False), driving=["parameters[0]"])
     assert "driven" not in {finding.name for finding in findings(diagnosis)}
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_what_other_draws_would_change_is_put_in_figures_unless_it_is_rounding(exact):
+    said = qd.fit(lambda w: -0.5 * w**2 - (0.0 if exact else 0.01 * w**4), 0.3, progress=False).verdict
+    assert ("nothing changes but last digits" in said) is exact
+    assert ("would raise the bound by about" in said) is not exact

@@ -9,6 +9,8 @@ from quenched.results.outcome import Status
 if TYPE_CHECKING:
     from quenched.results.fit import Fit
 
+_ROUNDING = 1e-9  # of sds and nats: less is not worth a number
+
 
 def on_draws(fit: "Fit") -> str:
     """Whether the draws suffice, and how far the bound is from its value on fresh ones; empty where neither is known."""
@@ -35,11 +37,19 @@ def on_draws(fit: "Fit") -> str:
         mean, sd = fit.drift.most
         moved = f"; others would move a mean by {mean:.2g} sds and an sd by {sd:.0%} at the most, as far as can be told"
     why = f"{cost}, where {tolerance:.2g} are tolerated{moved}; {where}"
+    if fit.draws_suffice and _is_exact(fit):
+        return "The draws suffice: on fresh ones nothing changes but last digits."
     if not fit.draws_suffice:
         return f"The draws are too few: {why}; use more (now {fit.n_draws})."
     if fit.drift is None or fit.drift.excluded:
         return f"The draws suffice: {why}."
     return f"The draws suffice for the bound, and perhaps for means and sds: {why}."
+
+
+def _is_exact(fit: "Fit") -> bool:
+    """Whether other draws would change nothing but rounding errors, as where the target is Gaussian."""
+    changes = [fit.gap / max(abs(fit.bound), 1.0), fit.shortfall, *(fit.drift.most if fit.drift is not None else ())]
+    return bool(np.all(np.abs(changes) < _ROUNDING))
 
 
 def on_optima(fit: "Fit") -> str:
