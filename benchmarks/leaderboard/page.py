@@ -147,7 +147,10 @@ def _missing(board: list[Entry]) -> dict[str, list[str]]:
 def _named(missing: dict[str, list[str]]) -> str:
     if not missing:
         return ""
-    listed = "; ".join(f"{problem}: {', '.join(methods)}" for problem, methods in missing.items())
+    together = {
+        tuple(methods): [problem for problem in missing if missing[problem] == methods] for methods in missing.values()
+    }
+    listed = "; ".join(f"{', '.join(methods)} on {', '.join(problems)}" for methods, problems in together.items())
     return f"\n\n**Not run to the end yet**, so that nothing is said of who is first there: {listed}."
 
 
