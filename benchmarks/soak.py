@@ -110,7 +110,10 @@ def check_laws(random: np.random.Generator, counts: Counter, folder: Path) -> No
             f"check bound {found.check_bound} above the evidence {evidence}"
         )
         if found.converged and log_density is gaussian and found.settings["family"] == "full":
-            assert abs(found.bound - evidence) <= 1e-6 * max(1.0, abs(evidence)), "a Gaussian was not found exactly"
+            spared = 0.01 * found.settings["tolerance"]  # nats for which an ascent does not go on
+            assert abs(found.bound - evidence) <= 1e-6 * max(1.0, abs(evidence)) + spared, (
+                "a Gaussian was not found exactly"
+            )
         counts["evidences"] += 1
     for before, after in zip(found.history, list(found.history)[1:], strict=False):
         if after.n_draws == before.n_draws and found.settings["family"] != "warped" and asked["family"] != "auto":

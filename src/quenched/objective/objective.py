@@ -38,7 +38,7 @@ _VALUES_AT_A_TIME = 64  # few enough to stay in the cache, and one shape is comp
 _SMALL = 2**11  # rows of terms and parameters, up to which more of them do
 _VALUES_OF_SMALL = 320  # half a batch of check draws
 _MOST_VALUES = 640  # whose log ratios one program has room for
-_BYTES_KEPT = 2**26  # on the device, for the next fit
+_BYTES_KEPT = 2**24  # on the device, for the next fit: of each seed and size others
 _NUMBERS_AT_A_TIME = 2**24  # rows of terms and parameters, times draws
 
 
