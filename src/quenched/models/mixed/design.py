@@ -153,7 +153,9 @@ def _ordinal(formula: str, table: Any, matrices: Any) -> MixedDesign:
     column = table[name]
     ordered = isinstance(column.dtype, pandas.CategoricalDtype) and column.cat.ordered
     codes = pandas.Categorical(column) if not ordered else column.array.remove_unused_categories()
-    fixed, names, offset = _common(matrices.common, np.asarray(matrices.common) if matrices.common else None, len(codes))
+    fixed, names, offset = _common(
+        matrices.common, np.asarray(matrices.common) if matrices.common else None, len(codes)
+    )
     kept = [place for place, label in enumerate(names) if label != "Intercept"]
     fixed, names = fixed[:, kept], tuple(names[place] for place in kept)
     _insist_rank(np.column_stack([np.ones(len(fixed)), fixed]), ("the cut points", *names))
