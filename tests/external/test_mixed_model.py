@@ -3,6 +3,7 @@
 import numpy as np
 import pandas
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from quenched.models import MixedModel
 
@@ -59,6 +60,25 @@ def test_what_is_wrong_is_named():
         MixedModel("y ~ x + (1|group)", likelihood="poisson").fit(table)
     with pytest.raises(ValueError, match="likelihood='probit'"):
         MixedModel("y ~ x", likelihood="probit").fit(table)
+    with pytest.raises(ValueError, match="the fixed effects give the response exactly"):
+        MixedModel("y ~ x + (1|group)").fit(table.assign(y=2.0 - 3.0 * table["x"]))
+    with pytest.raises(NotFittedError, match=r"call fit\(table\) first"):
+        MixedModel("y ~ x").predict(table)
+
+
+def test_predictions_have_the_index_of_their_table_which_must_have_all_columns():
+    table = simulated().assign(kind=np.tile(["a", "b"], 48))
+    model = MixedModel("y ~ x + kind + (1|group)", hyper="raised").fit(table)
+    late = table[table["x"] > 0.5]
+    again = model.predict(late)
+    assert list(again.index) == list(late.index)
+    pandas.testing.assert_frame_equal(again, model.predict().loc[late.index])
+    with pytest.raises(ValueError, match="no column 'group', which the formula asks for"):
+        model.predict(table[["x", "kind"]])
+    with pytest.raises(ValueError, match=r"levels \(c\) in 'kind' are not present"):
+        model.predict(table.assign(kind="c"))
+    with pytest.raises(ValueError, match=r"give a pandas.DataFrame"):
+        model.predict({"x": [1.0]})
 
 
 def test_a_long_table_takes_no_square_of_its_rows():

@@ -9,6 +9,8 @@ from scipy import optimize
 
 import quenched as qd
 from quenched.draws import term_draws
+from quenched.families import SparseGaussian, make_pattern
+from quenched.posterior import Posterior
 from quenched.projected import structure_of
 from quenched.trust import moves_of_means
 
@@ -113,6 +115,18 @@ def test_a_sparse_fit_is_asked_as_any_other(fit, tmp_path):
         np.testing.assert_array_equal(getattr(loaded.posterior.member, kept), getattr(fit.posterior.member, kept))
     np.testing.assert_array_equal(loaded.posterior.variance(), fit.posterior.variance())
     assert loaded.attach(item_response()).origin is not None
+
+
+def test_a_covariance_that_cannot_be_held_is_refused_in_our_words():
+    dim = 40_000
+    pattern = make_pattern(dim, np.zeros(0, int), np.zeros(0, int))
+    values = np.zeros(pattern.size)
+    values[pattern.diagonal] = 4.0
+    posterior = Posterior(SparseGaussian(np.zeros(dim), values, pattern))
+    assert posterior.marginal([3, 7]).sd == pytest.approx([0.5, 0.5])
+    for ask in (lambda: posterior.marginal(range(dim)), lambda: posterior.covariance):
+        with pytest.raises(ValueError, match=r"ask for .*posterior\.variance\(\)"):
+            ask()
 
 
 def test_a_diagnosis_has_the_errors_of_the_draws_and_the_response(fit):

@@ -18,6 +18,7 @@ from quenched.text import shown
 from quenched.transforms import Space
 
 _MOST_NUMBERS = 2**40  # of samples: more fit into no machine
+_MOST_WRITTEN = 2**28  # of coefficients of linear functions: 2 GB, of which several are held at once
 
 
 class Posterior:
@@ -123,6 +124,11 @@ class Posterior:
             in the raveled vector.
         """
         places = self.places(names)
+        if len(places) > _MOST_WRITTEN // self.dim:
+            raise ValueError(
+                f"names={shown(names)}: the covariance of {len(places)} numbers among {self.dim} is too large to be written out; ask "
+                "for fewer, or for posterior.variance()."
+            )
         units = np.zeros((len(places), self.dim))
         units[np.arange(len(places)), places] = 1.0
         return self.of(units)

@@ -39,6 +39,28 @@ class MixedDesign:
     matrices: Any  # of formulae, for new data
     categories: tuple[str, ...] = ()  # of an ordinal response, in their order
 
+    @property
+    def noiseless(self) -> bool:
+        """Whether offset and fixed effects give the response without any error but rounding."""
+        left = self.response - self.offset
+        given = self.fixed @ np.linalg.lstsq(self.fixed, left)[0]
+        return bool(np.linalg.norm(left - given) <= _RANK * np.linalg.norm(self.response))
+
+
+@dataclass(frozen=True, eq=False)
+class NewRows:
+    """What the rows of another table have of the fixed effects, of the offset, and of each grouping."""
+
+    fixed: np.ndarray
+    offset: np.ndarray
+    varying: tuple[tuple[np.ndarray, np.ndarray], ...]  # groups and covariates
+
+    @classmethod
+    def of(cls, design: MixedDesign) -> "NewRows":
+        """Those that were fitted."""
+        varying = tuple((factor.index, factor.covariates) for factor in design.factors)
+        return cls(design.fixed, design.offset, varying)
+
 
 def read_design(formula: str, table: Any, likelihood: str) -> MixedDesign:
     """Read a formula on a table.
@@ -87,11 +109,38 @@ def read_design(formula: str, table: Any, likelihood: str) -> MixedDesign:
                 else "takes no trials; use 'binomial'."
             )
         )
-    fixed, names, offset = common(
+    fixed, names, offset = _common(
         matrices.common, np.asarray(matrices.common) if matrices.common else None, len(response)
     )
     _insist_rank(fixed, names)
     return MixedDesign(response, trials, fixed, names, offset, _factors(matrices.group, table), matrices)
+
+
+def read_new_rows(design: MixedDesign, table: Any) -> NewRows:
+    """Read the formula of a design on another table.
+
+    Raises
+    ------
+    ValueError
+        When a column is missing, or holds what was not fitted.
+    """
+    if not (hasattr(table, "columns") and hasattr(table, "dtypes")):
+        raise ValueError(f"table={shown(table)}: give a pandas.DataFrame.")
+    try:
+        effects = design.matrices.common
+        new = np.asarray(effects.evaluate_new_data(table)) if effects else None
+        fixed, names, offset = _common(effects, new, len(table))
+        varying = []
+        for factor in design.factors:
+            terms = [term for term in design.matrices.group.terms.values() if term.factor.name == factor.name]
+            parts = [np.asarray(term.expr.eval_new_data(table), float).reshape(len(table), -1) for term in terms]
+            varying.append((_group_index(terms[0], table), np.concatenate(parts, axis=1)))
+    except KeyError as error:
+        raise ValueError(f"table: it has no column {error}, which the formula asks for.") from error
+    except Exception as error:  # of formulae: what it cannot read
+        raise ValueError(f"table: formulae cannot read the formula on it: {error}") from error
+    kept = [place for place, name in enumerate(names) if name in design.names]
+    return NewRows(fixed[:, kept], offset, tuple(varying))
 
 
 def _ordinal(formula: str, table: Any, matrices: Any) -> MixedDesign:
@@ -104,7 +153,9 @@ def _ordinal(formula: str, table: Any, matrices: Any) -> MixedDesign:
     column = table[name]
     ordered = isinstance(column.dtype, pandas.CategoricalDtype) and column.cat.ordered
     codes = pandas.Categorical(column) if not ordered else column.array.remove_unused_categories()
-    fixed, names, offset = common(matrices.common, np.asarray(matrices.common) if matrices.common else None, len(codes))
+    fixed, names, offset = _common(
+        matrices.common, np.asarray(matrices.common) if matrices.common else None, len(codes)
+    )
     kept = [place for place, label in enumerate(names) if label != "Intercept"]
     fixed, names = fixed[:, kept], tuple(names[place] for place in kept)
     _insist_rank(np.column_stack([np.ones(len(fixed)), fixed]), ("the cut points", *names))
@@ -113,7 +164,7 @@ def _ordinal(formula: str, table: Any, matrices: Any) -> MixedDesign:
     return MixedDesign(response, None, fixed, names, offset, _factors(matrices.group, table), matrices, categories)
 
 
-def common(effects: Any, matrix: np.ndarray | None, n: int) -> tuple[np.ndarray, tuple[str, ...], np.ndarray]:
+def _common(effects: Any, matrix: np.ndarray | None, n: int) -> tuple[np.ndarray, tuple[str, ...], np.ndarray]:
     """The columns of the fixed effects, their names, and the offset."""
     columns, names, offset = [np.zeros((n, 0))], [], np.zeros(n)
     for name, where in () if matrix is None else effects.slices.items():
@@ -138,14 +189,14 @@ def _factors(group: Any, table: Any) -> tuple[Grouping, ...]:
             own = np.asarray(term.expr.data, float).reshape(len(table), -1)
             labels += ["1" if label == "Intercept" else label for label in term.expr.labels]
             columns.append(own)
-        index = group_index(terms[0], table)
+        index = _group_index(terms[0], table)
         names = tuple(f"{label}|{name}" for label in labels)
         levels = tuple(map(str, terms[0].groups))
         factors.append(Grouping(name, names, levels, index, np.concatenate(columns, axis=1)))
     return tuple(factors)
 
 
-def group_index(term: Any, table: Any) -> np.ndarray:
+def _group_index(term: Any, table: Any) -> np.ndarray:
     """The group of every row; groups that were not fitted come after those that were."""
     if hasattr(term, "eval_new_data_group_index"):
         return np.asarray(term.eval_new_data_group_index(table)[0])

@@ -5,14 +5,15 @@ from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from quenched.draws import Purpose, generator
 from quenched.fitting import fit
-from quenched.models.mixed.design import MixedDesign, common, group_index, read_design, separating
+from quenched.models.mixed.design import MixedDesign, NewRows, read_design, read_new_rows, separating
 from quenched.models.mixed.likelihoods import cut_points, likelihoods
 from quenched.models.mixed.terms import Written, write
 from quenched.nesting import TooManyInside, nested
-from quenched.numbers import real_array, seed_number
+from quenched.numbers import real_array, seed_number, whole_number
 from quenched.plots import BLUE, GREY, dress, new_figure
 from quenched.results import Fit
 from quenched.text import shown
@@ -104,9 +105,13 @@ class MixedModel:
         options |= {"max_seconds": max_seconds}
         found = self._integrated(written, options) if self.hyper == "integrated" and written.outer else None
         self.fit_ = fit(written.target, written.start, hyper=written.hyper, **options) if found is None else found
-        self._design = design
+        self._design, self._index = design, table.index
         self._tabulate(design, self.fit_)
         return self
+
+    def _insist_fitted(self) -> None:
+        if not hasattr(self, "fit_"):
+            raise NotFittedError("This MixedModel is not fitted yet: call fit(table) first.")
 
     def _integrated(self, written: Written, options: dict[str, Any]) -> Fit | None:
         """By `nested`; None where there are too many effects for it."""
@@ -127,6 +132,11 @@ class MixedModel:
         if not likelihood.fits(design.response):
             raise ValueError(
                 f"formula={self.formula!r}: likelihood={self.likelihood!r} needs {likelihood.needs} as response."
+            )
+        if self.likelihood == "gaussian" and design.noiseless:
+            raise ValueError(
+                f"formula={self.formula!r}: the fixed effects give the response exactly, in every row, and leave no residual to be "
+                "learned; is a column computed from the response, or the response the same everywhere?"
             )
         rows = _unlimited(self.likelihood, design)
         if rows is not None and design.fixed.shape[1] and len(design.response) <= _SEARCHED:
@@ -183,41 +193,32 @@ class MixedModel:
     def predict(self, table: Any = None, *, samples: int = 1000) -> Any:
         """Mean and sd of the expected response (of a success, for a binomial one) in every row, as a table.
 
-        Levels that the fit has not seen have effects drawn from their own distribution.
+        It has the index of the table, or of the one that was fitted. Levels that the fit has not seen have effects drawn from
+        their own distribution.
         """
         import pandas
 
+        self._insist_fitted()
+        whole_number("samples", samples, 2)
         design, drawn = self._design, self._samples(samples)
-        predictor = np.zeros((samples, len(design.response if table is None else table)))
-        if table is None:
-            fixed, offset = design.fixed, design.offset
-        else:
-            effects = design.matrices.common
-            new = np.asarray(effects.evaluate_new_data(table)) if effects else None
-            fixed, names, offset = common(effects, new, len(table))
-            fixed = fixed[:, [place for place, name in enumerate(names) if name in design.names]]
-        predictor += offset + (drawn["fixed"] @ fixed.T if fixed.shape[1] else 0.0)
+        rows = NewRows.of(design) if table is None else read_new_rows(design, table)
+        index = self._index if table is None else table.index
+        predictor = rows.offset + (drawn["fixed"] @ rows.fixed.T if rows.fixed.shape[1] else np.zeros((samples, 1)))
         first, random = 0, generator(self.seed, Purpose.NOISE)
-        for factor in design.factors:
-            index, covariates = factor.index, factor.covariates
-            if table is not None:
-                terms = [t for t in design.matrices.group.terms.values() if t.factor.name == factor.name]
-                index = group_index(terms[0], table)
-                parts = [np.asarray(t.expr.eval_new_data(table), float).reshape(len(table), -1) for t in terms]
-                covariates = np.concatenate(parts, axis=1)
+        for factor, (groups, covariates) in zip(design.factors, rows.varying, strict=True):
             known = drawn["effects"][factor.name].reshape(samples, -1, factor.size)
-            fresh = max(int(index.max(initial=-1)) + 1 - known.shape[1], 0)
+            fresh = max(int(groups.max(initial=-1)) + 1 - known.shape[1], 0)
             spread = np.exp(drawn["log_sd"][:, None, first : first + factor.size])
             noise = random.standard_normal((samples, fresh, factor.size))
             if factor.size > 1:
                 noise = noise @ np.swapaxes(drawn["correlation"][factor.name], 1, 2)
             everyone = np.concatenate([known, spread * noise], axis=1)
-            predictor += np.sum(everyone[:, index] * covariates, axis=2)
+            predictor += np.sum(everyone[:, groups] * covariates, axis=2)
             first += factor.size
         if design.categories:
-            return pandas.DataFrame(self._shares(predictor, drawn["cut_steps"]))
+            return pandas.DataFrame(self._shares(predictor, drawn["cut_steps"]), index=index)
         mean = likelihoods[self.likelihood].mean(predictor)
-        return pandas.DataFrame({"mean": mean.mean(axis=0), "sd": mean.std(axis=0)})
+        return pandas.DataFrame({"mean": mean.mean(axis=0), "sd": mean.std(axis=0)}, index=index)
 
     def _shares(self, predictor: np.ndarray, steps: np.ndarray) -> dict[str, np.ndarray]:
         """The probability of each category in every row, and mean and sd of the expected number of the category."""
@@ -235,6 +236,7 @@ class MixedModel:
 
         They are sorted; of more than `most` levels the lowest and the highest are shown.
         """
+        self._insist_fitted()
         if not self.effects_:
             raise ValueError(f"formula={self.formula!r}: it has no varying effects to plot.")
         if term is not None and term not in self.effects_:
@@ -253,6 +255,7 @@ class MixedModel:
 
     def summary(self) -> str:
         """Tables of fixed effects and standard deviations, correlations and cut points, the log evidence, and the verdict."""
+        self._insist_fitted()
         parts = [f"{self.formula}  ({self.likelihood}, hyperparameters {self.hyper})", "", "Fixed effects"]
         parts += [self.fixed_.round(4).to_string(), "", "Standard deviations", self.sd_.round(4).to_string(), ""]
         for name, matrix in self.correlation_.items():
