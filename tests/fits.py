@@ -1,8 +1,11 @@
 """Fits put together by hand, for tests of what is made from a fit: nothing is optimised, every number is known."""
 
+import dataclasses
+
 import numpy as np
 
 from quenched.families import Diagonal
+from quenched.families.full import from_scale
 from quenched.posterior import Posterior
 from quenched.results import Fit, History, Round, Status
 from quenched.transforms import describe_space
@@ -49,3 +52,10 @@ def make_fit(
         optima=optima,
         log_ratios=np.full(200, last.bound) if rounds else np.zeros(0),  # as if posterior and target were one
     )
+
+
+def correlated(numbers: int, name: str = "w") -> Fit:
+    """A full posterior of so many numbers, of which neighbours correlate."""
+    fit = make_fit({name: np.linspace(-1.0, 1.0, numbers - 1), "b": 0.5})
+    scale = np.linalg.cholesky(SD**2 * 0.7 ** np.abs(np.subtract.outer(np.arange(numbers), np.arange(numbers))))
+    return dataclasses.replace(fit, posterior=Posterior(from_scale(np.asarray(fit.posterior.mean), scale)))

@@ -37,4 +37,4 @@ def test_labels_of_two_lines_stay_two_and_long_ones_lose_their_middle():
     names = ("stress\nfirst", "a_name_that_would_run_into_its_neighbour[12]")
     figure = plot_corner({name: random.standard_normal(200) for name in names})
     labels = {axes.get_xlabel() for axes in figure.get_axes()} - {""}
-    assert labels == {"stress\nfirst", "a_name_th…bour[12]"}
+    assert labels == {"stress\nfirst", "a_name_that_would_r…bour[12]"}

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -14,6 +15,7 @@ from fits import ONE_ROUND, THREE_ROUNDS, make_fit
 from quenched.projected import Collapsed
 from quenched.report import fit_report, write_report
 from quenched.results import Optimum, Round, Status
+from quenched.trust import BAD
 
 START = {"mu": 4.0, "tau": 3.0, "eta": np.zeros(8)}
 
@@ -115,6 +117,18 @@ def test_many_numbers_are_data_for_the_script_with_the_worst_first():
     assert float(rows[0][-1]) == pytest.approx(0.3, abs=0.15)
     assert page.count("<tr><td") == 200 + 2 + 1 + 0  # of the numbers, of the arrays, and one round
     assert "The first 200 of 600 rows." in page
+
+
+def test_a_diagnosis_says_which_numbers_other_draws_would_move_most():
+    """Not their check draws, whose noise is largest in some of many numbers that are known exactly."""
+    log_density = lambda p: -0.5 * (p["w"] ** 2).sum() - jnp.logaddexp(p["b"], -2.0 * p["b"]).sum()
+    fit = qd.fit(log_density, {"b": np.zeros(20), "w": np.zeros(300)}, family="diagonal", progress=False)
+    fit.diagnose(progress=False)
+    assert fit.khat > BAD  # or importance weights would tell
+    page = str(fit_report(fit))
+    rows = json.loads(page.split('<script type="application/json" class="rows">')[1].split("</script>")[0])
+    assert {row[0].split("[")[0] for row in rows[:20]} == {"b"}
+    assert "First those whose mean other draws would move most." in page
 
 
 def test_where_groups_are_integrated_over_the_weights_are_those_of_what_they_share():

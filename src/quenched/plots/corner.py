@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST = 16
-_LETTERS = 18  # of a label that fit beside a panel
+_LETTERS = 15  # of a label that fit beside an inch of a panel
 
 
 def plot_corner(
@@ -58,7 +58,7 @@ def plot_corner(
     figure = new_figure(side * n + 0.8, side * n + 0.5)
     grid = figure.subplots(n, n, squeeze=False)
     ranges = [plotted_range(values) for values in columns.values()]
-    items = list(columns.items())
+    items, labels = list(columns.items()), [_lines(label, int(_LETTERS * side)) for label in columns]
     for i, (label, values) in enumerate(items):
         for j, (other, across) in enumerate(items):
             axes = grid[i, j]
@@ -74,7 +74,7 @@ def plot_corner(
                 draw_contours(axes, across, values, ranges[j], ranges[i])
             _mark(axes, truths.get(other), None if i == j else truths.get(label))
             axes.set_xlim(*ranges[j])
-            _label(axes, other if i == n - 1 else "", label if j == 0 and i else "")
+            _label(axes, labels[j] if i == n - 1 else "", labels[i] if j == 0 and i else "")
     write_figure(figure, path, dpi=110)
     return figure
 
@@ -124,9 +124,9 @@ def _label(axes: "Axes", below: str, beside: str) -> None:
     axes.tick_params(labelsize=SMALL - 2, labelbottom=bool(below), labelleft=bool(beside))
     if axes.get_yticks().size:
         axes.yaxis.set_major_locator(MaxNLocator(2))
-    axes.set_xlabel(_lines(below), fontsize=SMALL - 1, color=GREY, **PLAIN)
-    axes.set_ylabel(_lines(beside), fontsize=SMALL - 1, color=GREY, **PLAIN)
+    axes.set_xlabel(below, fontsize=SMALL - 1, color=GREY, **PLAIN)
+    axes.set_ylabel(beside, fontsize=SMALL - 1, color=GREY, **PLAIN)
 
 
-def _lines(label: str) -> str:
-    return "\n".join(short(line, _LETTERS) for line in label.split("\n"))
+def _lines(label: str, letters: int) -> str:
+    return "\n".join(short(line, letters) for line in label.split("\n"))

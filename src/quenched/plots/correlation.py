@@ -42,9 +42,7 @@ def plot_correlation(fit: Fit, axes: "Axes | None" = None, *, most: int = _MOST)
     left_out = fit.posterior.dim - len(places)
     title = f"Correlations ({len(places)} of {fit.posterior.dim})" if left_out else "Correlations"
     np.fill_diagonal(correlation, np.nan)
-    dress(
-        axes, title=f"{title}: the family has none" if len(places) > 1 and not np.nanmax(np.abs(correlation)) else title
-    )
+    dress(axes, title=f"{title}\nnone in this family" if len(places) > 1 and not _any(correlation) else title)
     most_of_all = max(0.1, float(np.nanmax(np.abs(correlation)))) if len(places) > 1 else 1.0
     image = axes.imshow(correlation, cmap="cividis", vmin=-most_of_all, vmax=most_of_all, interpolation="nearest")
     bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)
@@ -61,6 +59,18 @@ def plot_correlation(fit: Fit, axes: "Axes | None" = None, *, most: int = _MOST)
             axes.text(j, i, f"{correlation[i, j]:.2f}", ha="center", va="center", fontsize=SMALL - 2, color=ink)
     axes.spines[:].set_visible(False)
     return axes
+
+
+def has_correlations(fit: Fit, most: int = _MOST) -> bool:
+    """Whether a heat map of so many coordinates would show any."""
+    correlation = _correlation(fit, _places(fit, most))
+    np.fill_diagonal(correlation, np.nan)
+    return _any(correlation)
+
+
+def _any(correlation: np.ndarray) -> bool:
+    """Of a matrix with NaN on its diagonal."""
+    return bool(np.nan_to_num(correlation).any())
 
 
 def _places(fit: Fit, most: int) -> np.ndarray:

@@ -1,7 +1,7 @@
 """The figure of a fit: the monitor, and as much of the posterior as can be read.
 
 Up to a dozen numbers: a density each, and the pair that correlates most. Some dozens: a forest plot and the correlations. More:
-a band for each array, and the strongest correlations.
+a band for each array, and the strongest correlations, or where the family has none the clearest numbers.
 """
 
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from quenched.plots.canvas import new_figure, read_figure_path, write_figure
-from quenched.plots.correlation import plot_correlation
+from quenched.plots.correlation import has_correlations, plot_correlation
 from quenched.plots.forest import plot_forest
 from quenched.plots.marginals import marginals_size, plot_marginals
 from quenched.plots.monitor import monitor_height, plot_monitor
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _LEAST_WIDTH = 8.6
 _FEW, _SOME = 12, 60  # numbers
-_SQUARE = 3.0  # inches of what stands beside the monitor
-_STRONGEST = 16  # coordinates whose names can be read there
+_SQUARE = 3.2  # inches of what stands beside the monitor
+_STRONGEST = 12  # coordinates or numbers whose names can be read there
 
 
 def plot_fit(fit: Fit, path: str | Path | None = None) -> "Figure":
@@ -51,13 +51,14 @@ def _few_or_many(fit: Fit, few: bool) -> "Figure":
     figure = new_figure(max(width, _LEAST_WIDTH), above_height + below_height)
     above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=[above_height, below_height]).ravel()
     if beside:
-        left, right = above.subfigures(1, 2, width_ratios=[1.75, 1.0])
+        left, right = above.subfigures(1, 2, width_ratios=[1.75 if few else 1.2, 1.0])
         plot_monitor(fit, left.subplots())
-        _ = (
+        if pair:
             plot_pair(fit, *pair, right.subplots())
-            if pair
-            else plot_correlation(fit, right.subplots(), most=_STRONGEST)
-        )
+        elif has_correlations(fit, _STRONGEST):
+            plot_correlation(fit, right.subplots(), most=_STRONGEST)
+        else:
+            plot_forest(fit, right.subplots(), most=_STRONGEST)
     else:
         plot_monitor(fit, above.subplots())
     plot_marginals(fit, below)
@@ -68,10 +69,13 @@ def _some(fit: Fit, numbers: int) -> "Figure":
     height = max(3.6, 0.19 * min(numbers, 40) + 0.9)
     figure = new_figure(10.5, monitor_height(fit) + height)
     above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=[monitor_height(fit), height]).ravel()
-    left, right = below.subfigures(1, 2, width_ratios=[1.0, 1.15])
     plot_monitor(fit, above.subplots())
-    plot_forest(fit, left.subplots())
-    plot_correlation(fit, right.subplots())
+    if has_correlations(fit):
+        left, right = below.subfigures(1, 2, width_ratios=[1.0, 1.15])
+        plot_forest(fit, left.subplots())
+        plot_correlation(fit, right.subplots())
+    else:
+        plot_forest(fit, below.subplots())
     return figure
 
 

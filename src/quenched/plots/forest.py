@@ -18,6 +18,7 @@ from quenched.plots.canvas import (
     given_text,
     insist_fit,
     read_axes,
+    short,
 )
 from quenched.plots.spread import columns, read_names, spread
 from quenched.results import Fit
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST = 40
+_LETTERS = 28  # of a label
 _INTERVALS = (0.025, 0.25, 0.75, 0.975)
 _NORMAL = np.array([-1.959964, -0.6744898, 0.6744898, 1.959964])
 
@@ -127,6 +129,11 @@ def _draw(axes: "Axes", means: np.ndarray, edges: np.ndarray, labels: list[str])
     axes.plot(means, height, "o", color=ORANGE, markersize=3.6, markeredgecolor="white", markeredgewidth=0.5)
     if edges.min() < 0.0 < edges.max():
         axes.axvline(0.0, color=HAIRLINE, lw=1.0, zorder=0)
-    axes.set_yticks(height, labels, fontsize=SMALL - (0.5 if len(labels) <= 25 else 2.0), **PLAIN)
+    axes.set_yticks(
+        height,
+        [short(label, _LETTERS) for label in labels],
+        fontsize=SMALL - (0.5 if len(labels) <= 25 else 2.0),
+        **PLAIN,
+    )
     axes.set_ylim(-0.8, len(labels) - 0.2)
     axes.tick_params(axis="y", length=0, colors=INK)

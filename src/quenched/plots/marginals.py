@@ -57,7 +57,8 @@ def plot_marginals(
     for axes in grid[len(shown) :]:
         axes.set_axis_off()
     note = "mean, 50 % interval (strong) and 95 % interval (faint)"
-    note += "; dashed: the samples" if samples is not None else ""
+    further = (";\n" if columns < 3 else "; ") + "dashed: the samples"
+    note += further if samples is not None else ""
     left_out = len(panels) - len(shown)
     figure.supxlabel(f"{note}; {left_out} more arrays not shown" if left_out else note, fontsize=SMALL, color=GREY)
     return figure

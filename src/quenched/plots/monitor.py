@@ -30,7 +30,7 @@ def plot_monitor(fit: Fit, axes: "Axes | None" = None) -> "Axes":
     """
     axes = new_figure(7.2, monitor_height(fit)).subplots() if axes is None else axes
     seen = _finite_rounds(fit)
-    dress(axes, title="Bound on the draws, and on draws that were never trained on")
+    dress(axes, title="Bound on the draws, and on fresh draws")
     if not seen:
         axes.text(0.5, 0.5, "no round was finished", transform=axes.transAxes, ha="center", color=GREY, fontsize=SMALL)
         axes.set(xticks=[], yticks=[])

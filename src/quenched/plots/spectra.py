@@ -69,7 +69,15 @@ def plot_spectra(panels: Sequence[Panel], unit: str = "cm/s", path: str | Path |
     left_out = f"; {len(panels) - len(shown)} more not shown" if len(panels) > len(shown) else ""
     figure.supxlabel(f"frequency (Hz){left_out}", fontsize=SMALL + 0.5, color=GREY)
     handles, labels = grid[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False, fontsize=SMALL, labelcolor=GREY)
+    figure.legend(
+        handles,
+        labels,
+        loc="outside upper center",
+        ncols=columns if columns < 3 else 4,
+        frameon=False,
+        fontsize=SMALL,
+        labelcolor=GREY,
+    )
     write_figure(figure, path, dpi=110)
     return figure
 

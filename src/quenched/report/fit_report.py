@@ -134,6 +134,8 @@ def _concern(fit: Fit) -> tuple[str, str, np.ndarray] | None:
     plain = fit.space.coordinate_names() == fit.space.names()  # a row of the table is a coordinate
     if fit.khat <= BAD and (fit.collapsed is None or plain):
         return "moved by weights (sds)", "importance weights would move most", _moved_by_weights(fit)
+    if fit.diagnosis is not None and np.isfinite(flat := _flat(fit.diagnosis.mean_error)).all():
+        return "moved by other draws (sds)", "other draws would move most", flat / _sds(fit)
     if fit.posterior.member.affine and plain:
         moved, error = _moves(fit)
         noise = f"; as far as can be told, by ± {np.median(error):.2g}"
@@ -147,8 +149,15 @@ def _moved_by_weights(fit: Fit) -> np.ndarray:
         return fit.collapsed.shift
     samples = fit.posterior.transform(fit.check_draws)
     found = reweight(fit.space, fit.mean, fit.sd, samples, fit.weights.weights)
-    flat = lambda tree: np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(tree)])
-    return (flat(found.mean) - flat(fit.mean)) / np.maximum(flat(fit.sd), np.finfo(float).tiny)
+    return (_flat(found.mean) - _flat(fit.mean)) / _sds(fit)
+
+
+def _sds(fit: Fit) -> np.ndarray:
+    return np.maximum(_flat(fit.sd), np.finfo(float).tiny)
+
+
+def _flat(tree: Any) -> np.ndarray:
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(tree)])
 
 
 def _moves(fit: Fit) -> tuple[np.ndarray, np.ndarray]:
