@@ -83,6 +83,22 @@ def test_problems_whose_gradients_are_work_are_fitted_one_by_one(monkeypatch):
     assert qd.fit_many(skewed, np.zeros(2), counts(3), progress=False)[0].converged
 
 
+@pytest.mark.parametrize("size", [2, 12])
+def test_problems_whose_work_is_lapack_are_fitted_one_by_one(size, monkeypatch):
+    monkeypatch.setattr("quenched.fitting.lanes.drive", None)
+
+    def log_density(w, y):
+        covariance = jnp.eye(size) * jnp.exp(w[0]) + 1.0
+        return -0.5 * y @ jnp.linalg.solve(covariance, y) - 0.5 * jnp.linalg.slogdet(covariance)[1] - 0.5 * w @ w
+
+    fit_all = lambda: qd.fit_many(log_density, np.zeros(1), np.ones((3, size)), progress=False)
+    if size == 12:
+        assert fit_all()[0].converged
+    else:
+        with pytest.raises(TypeError, match="not callable"):
+            fit_all()
+
+
 def line(w, x):
     return w[0] + w[1] * x
 

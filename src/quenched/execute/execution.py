@@ -8,12 +8,14 @@ from functools import cached_property
 from typing import Any
 
 import jax
+import numpy as np
 
 from quenched.arrays import Array
 from quenched.execute.differences import ValuesOnly
 from quenched.execute.effort import Effort, effort
 from quenched.execute.executor import Executor
 from quenched.execute.host import Calls, Host, HostFunction, InTurn
+from quenched.execute.lapack import points_together
 from quenched.execute.pool import Pool
 from quenched.execute.traced import Programs, Traced, bytes_of_a_point, points_that_fit
 
@@ -56,6 +58,12 @@ class Work:
         """Memory that value and gradient at one point need, at the most."""
         assert self.programs is not None  # what a function on the host needs nobody knows
         return bytes_of_a_point(self.programs, self.dim, self.data, self.free)
+
+    @cached_property
+    def points_together(self) -> int:
+        """How many gradients LAPACK may be called for at a time; very many where it is not called."""
+        assert self.programs is not None
+        return points_together(self.programs.gradient_of_one, np.zeros(self.dim), self.data, self.free)
 
 
 class Execution(ABC):

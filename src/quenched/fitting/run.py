@@ -28,15 +28,18 @@ from quenched.results import Code, Fit, Fits
 from quenched.targets import Hyper
 
 FEW = 40  # problems, below which they are fitted one by one in less time than it takes to compile lanes
-HEAVY = (
-    2**19
-)  # bytes at one point, beyond which a gradient takes longer than the call of its program: lanes gain nothing
+# Bytes at one point, beyond which a gradient takes longer than the call of its program: lanes gain nothing.
+HEAVY = 2**19
+# Gradients that LAPACK is called for at a time, below which its calls are the work, and lanes take minutes to compile.
+_LAPACK_AT_A_TIME = 1_000
 _TELLING = 0.8  # of the samples, below which weights of very many parameters tell little
 
 
 def _is_light(problem: Problem) -> bool:
     """Whether lanes are worth the time that they take to compile."""
-    return problem.work.bytes_of_a_point <= HEAVY or not isinstance(problem.execution, Here)
+    if not isinstance(problem.execution, Here):
+        return True
+    return problem.work.bytes_of_a_point <= HEAVY and problem.work.points_together >= _LAPACK_AT_A_TIME
 
 
 class Run:
