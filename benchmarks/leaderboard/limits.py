@@ -12,13 +12,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from benchmarks.leaderboard.other_work import Others
 from benchmarks.leaderboard.protocol import RESULTS, last_line, machine
 
 FILE = RESULTS / "limits.csv"
-COLUMNS = ["kind", "case", "x", "quantity", "value", "machine", "load"]
+COLUMNS = ["kind", "case", "x", "quantity", "value", "machine", "others"]
 _REPETITIONS = 7
 _IMPORTS = """
 from time import perf_counter
@@ -126,34 +128,40 @@ def cold_rows(name: str) -> None:
     print(json.dumps({**spent, "programs": compiled, "next fit": seconds(fit)}))
 
 
-def write(kind: str, case: str, x: float, found: dict[str, float]) -> None:
+def in_new_process(name: str) -> dict[str, float]:
+    """What `cold_rows` prints there."""
+    command = [sys.executable, "-m", "benchmarks.leaderboard.limits", name]
+    double = {**os.environ, "JAX_ENABLE_X64": "1"}
+    return last_line(subprocess.run(command, env=double, stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+def write(kind: str, case: str, x: float, measure: Callable[[], dict[str, float]]) -> None:
+    """Measure, and add what was found to the file."""
+    others = Others()
+    found, cores = measure(), round(others.cores, 3)
     FILE.parent.mkdir(parents=True, exist_ok=True)
-    new, load = not FILE.exists(), round(os.getloadavg()[0], 1)
+    new = not FILE.exists()
     with FILE.open("a", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         if new:
             writer.writerow(COLUMNS)
         for quantity, value in found.items():
-            writer.writerow([kind, case, x, quantity, f"{value:.5g}", machine(), load])
+            writer.writerow([kind, case, x, quantity, f"{value:.5g}", machine(), cores])
     print(kind, case, x, {name: float(f"{value:.3g}") for name, value in found.items()}, flush=True)
 
 
 def main(full: bool) -> None:
     FILE.unlink(missing_ok=True)
     for name in ("eight schools", "skew top", "logistic 101"):
-        command = [sys.executable, "-m", "benchmarks.leaderboard.limits", name]
-        double = {**os.environ, "JAX_ENABLE_X64": "1"}
-        done = subprocess.run(command, env=double, stdout=subprocess.PIPE, text=True, check=True)
-        found = last_line(done.stdout)
-        write("cold", name, 0, found)
+        write("cold", name, 0, partial(in_new_process, name))
     for draws in (220, 400, 1000):
-        write("warm", "logistic, dim 100, N 1000", draws, warm_rows(draws))
+        write("warm", "logistic, dim 100, N 1000", draws, partial(warm_rows, draws))
     for dim in (5, 10, 20, 50, 100, *((200, 400) if full else ())):
-        write("scaling", "dim", dim, scaling_rows(dim, None, 1000))
+        write("scaling", "dim", dim, partial(scaling_rows, dim, None, 1000))
     for draws in (128, 256, 512, 1024, 2048, *((4096, 8192) if full else ())):
-        write("scaling", "draws", draws, scaling_rows(20, draws, 1000))
+        write("scaling", "draws", draws, partial(scaling_rows, 20, draws, 1000))
     for n in (100, 300, 1000, 3000, 10_000, *((30_000, 100_000) if full else ())):
-        write("scaling", "data", n, scaling_rows(20, 256, n))
+        write("scaling", "data", n, partial(scaling_rows, 20, 256, n))
 
 
 def rows(path: Path = FILE) -> list[dict[str, str]]:

@@ -7,7 +7,6 @@ line is printed before it and after it, so that nothing is lost if it takes too 
 
 import importlib
 import json
-import os
 import sys
 import time
 import warnings
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.leaderboard.method import Answer, NotApplicable
+from benchmarks.leaderboard.other_work import Others
 
 FRESH = 20_000
 UNFINISHED = "did not come to the end of its first fit"
@@ -104,7 +104,8 @@ def versions(packages: tuple[str, ...]) -> str:
 def main(name: str, method_name: str, seed: int) -> None:
     before, jax = timed(importlib.import_module, "jax")
     method = methods()[method_name]
-    row: dict[str, Any] = {"versions": versions(method.packages), "load": round(os.getloadavg()[0], 1)}
+    others = Others()
+    row: dict[str, Any] = {"versions": versions(method.packages)}
     say = lambda **more: (row.update(more), print("\n" + json.dumps(row), flush=True))
     imports, prepare = timed(method.load)
     from benchmarks.leaderboard import ours
@@ -121,7 +122,8 @@ def main(name: str, method_name: str, seed: int) -> None:
         warm = [timed(run, seed + 1000)[0]] if competes else [cold]
         while competes and sum(warm) < _LONG and len(warm) < _WARM_RUNS:
             warm.append(timed(run, seed + 1000 + len(warm))[0])
-        say(seconds_cold=cold, seconds_warm=float(np.median(warm)), answer=answer.kind, says=answer.says, message="")
+        timed_fits = {"seconds_cold": cold, "seconds_warm": float(np.median(warm)), "others": round(others.cores, 3)}
+        say(**timed_fits, answer=answer.kind, says=answer.says, message="")
         if not np.isfinite(answer.mean).all() or not np.isfinite(answer.scale).all():
             raise FloatingPointError("mean or covariance is not finite")
         say(**judge(problem, answer))

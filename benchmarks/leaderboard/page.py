@@ -266,10 +266,10 @@ def _limits(limits: list[Row]) -> str:
         x, seconds, gradients = np.array(points).T
         ends = f"{figure_of(x[0])} to {figure_of(x[-1])}"
         exponents.append([case, ends, f"{exponent(x, seconds):.2f}", f"{exponent(x, gradients):.2f}"])
-    load = np.median([float(row["load"]) for row in limits])
+    others = np.median([float(row["others"]) for row in limits])
     return f"""## Distance to the limit
 
-Measured with a load of {load:.0f} on {limits[0]["machine"].split(";")[0]}.
+Measured on {limits[0]["machine"].split(";")[0]}, of which other work took {others:.2f}.
 
 **Warm**: logistic regression, 100 weights, 1,000 data. A batch is as many gradients as there are draws; the gradient is one bare
 batched call; the matrix products are its two, alone.

@@ -1,7 +1,7 @@
 """Which fits are run, each in a fresh process, and how they are written down.
 
 Every fit is one row of a CSV file, appended as it comes: a run that is stopped goes on where it was. Fits are run one after the
-other, so that none is timed beside another; the load of the machine is written down, and seconds beside other work do not count.
+other, so that none is timed beside another; how many cores other work took is written down, and seconds beside other work do not count.
 """
 
 import csv
@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from benchmarks.leaderboard import nifty_peers, ours, peers, pymc_peers
 from benchmarks.leaderboard.one_fit import UNFINISHED
-from benchmarks.leaderboard.summary import FREE, free
+from benchmarks.leaderboard.other_work import quiet_now
+from benchmarks.leaderboard.summary import free
 
 RESULTS = Path(__file__).parent / "results"
 COLUMNS = [
@@ -42,7 +43,7 @@ COLUMNS = [
     "answer",
     "says",
     "message",
-    "load",
+    "others",
     "versions",
     "machine",
 ]
@@ -120,7 +121,7 @@ def run(fits: list[Fit], path: Path, limit: float, budget: float | None = None) 
 
     On a quiet machine, those too whose seconds were taken beside other work.
     """
-    quiet = os.getloadavg()[0] <= FREE * (os.cpu_count() or 1)
+    quiet = quiet_now()
     known = {
         (row["part"], row["problem"], row["method"], int(row["seed"]))
         for row in read(path)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from benchmarks.leaderboard.other_work import quiet
 
 NEAR = 0.1  # nats of the best Gaussian: a method that gets there has solved the problem
-FREE = 1.5  # load per core, beyond which the seconds of a fit tell of other work
 Row = dict[str, str]
 
 
@@ -55,8 +55,7 @@ def number(row: Row, name: str) -> float:
 
 def free(row: Row) -> bool:
     """Whether the machine had nothing else to do, so that the seconds of a fit are its own."""
-    cores = int(row["machine"].split()[0]) if row.get("machine") else 1
-    return not row.get("load") or float(row["load"]) <= FREE * cores
+    return not row.get("others") or quiet(float(row["others"]))
 
 
 def best_bounds(rows: list[Row]) -> dict[str, float]:
