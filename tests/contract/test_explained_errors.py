@@ -130,7 +130,7 @@ def test_an_array_that_is_asked_by_a_name_is_told_what_it_is():
 
 
 def test_a_type_error_of_their_own_is_theirs():
-    with pytest.raises(TypeError, match="^no such table"):
+    with pytest.raises(TypeError, match=r"^no such table"):
         qd.fit(lambda p: exec('raise TypeError("no such table")'), START, progress=False)
 
 
