@@ -13,6 +13,11 @@ from quenched.targets import Hyper
 
 NAN_FURTHER_OUT = "The log density is NaN"  # how a remark on it begins
 _LOOK = (3.7, 5.0)  # standard deviations at which every parameter is looked at
+_LOOK_FOR_ENDS = (
+    *_LOOK,
+    8.0,
+    12.0,
+)  # where a fit has failed: a support that ends there has kept it narrower than it would be
 _MOST_LOOKED_AT = 100  # of them
 NOT_LOOKED_AT = (
     "Further out than the check draws came, the log density was not looked at: NaNs, heavy tails and other modes there are "
@@ -89,16 +94,17 @@ def tell_region(
         return ""
     looked = min(problem.dim, _MOST_LOOKED_AT)
     reach = posterior.covariance[:, :looked] / np.sqrt(posterior.variance()[:looked])  # columns: one sd of each
-    points = np.concatenate([posterior.mean + side * far * reach.T for far in _LOOK for side in (1.0, -1.0)])
+    look = _LOOK_FOR_ENDS if failed else _LOOK
+    points = np.concatenate([posterior.mean + side * far * reach.T for far in look for side in (1.0, -1.0)])
     near = partial(_values_near, problem, posterior.member, hyper)
     values = without_raising(near, points) if on_host else near(points)
-    bad = np.flatnonzero(np.isnan(values))
+    bad = np.flatnonzero(np.isnan(values[: len(_LOOK) * 2 * looked]))
     if not len(bad) and failed:
-        bad = np.flatnonzero(~np.isfinite(values))
+        bad = np.flatnonzero(np.isinf(values))
     if not len(bad):
         return _HARDLY_LOOKED_AT if on_host and not weighed else ""
     which = int(bad[0] % looked)
-    far, side = _LOOK[int(bad[0] // (2 * looked))], "above" if (bad[0] // looked) % 2 == 0 else "below"
+    far, side = look[int(bad[0] // (2 * looked))], "above" if (bad[0] // looked) % 2 == 0 else "below"
     where = points[bad[0], which]
     if not np.isnan(values[bad[0]]):
         return (
