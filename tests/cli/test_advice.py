@@ -3,6 +3,7 @@
 import pytest
 
 from quenched.cli.advice import as_commands
+from quenched.results import Status
 
 
 @pytest.mark.parametrize(
@@ -15,6 +16,9 @@ from quenched.cli.advice import as_commands
             "Resume with --resume, or try --starts 4.",
         ),
         ("Resume with qd.fit(log_density, fit).", "Resume with --resume."),
+        (Status.MAX_SECONDS.message, "Stopped at max_seconds before converging; resume with --resume."),
+        (Status.INTERRUPTED.message, "Interrupted; what was reached is kept. Resume with --resume."),
+        ("Try family=qd.LowRank(40), or", "Try family=qd.LowRank(40) in Python, or"),
         (
             "Try qd.nested(log_density, start, outer=['tau'], data=data).",
             "Try qd.nested(log_density, start, outer=['tau'], data=data) in Python.",

@@ -66,6 +66,20 @@ def sorted_by_python(p):
     return max(p["mu"], 0.0)
 
 
+def so_often(p):
+    return -sum(p["mu"] ** 2 for _ in range(p["mu"]))
+
+
+def by_fraction(p):
+    return TABLE[p["mu"]]
+
+
+def changed_in_place(p):
+    pair = jnp.zeros(2)
+    pair[0] = p["mu"]
+    return pair.sum()
+
+
 UNTRACEABLE = {
     branch: ('if p["mu"] > 0:', "use jnp.where", jax.errors.TracerBoolConversionError),
     inside_another: ('if p["mu"] > 0:', "use jnp.where", jax.errors.TracerBoolConversionError),
@@ -81,6 +95,9 @@ UNTRACEABLE = {
         "jnp.asarray(values)[index]",
         jax.errors.TracerIntegerConversionError,
     ),
+    so_often: ('for _ in range(p["mu"])', "jax.lax.fori_loop", TypeError),
+    by_fraction: ('return TABLE[p["mu"]]', "jnp.asarray(values)[index]", TypeError),
+    changed_in_place: ('pair[0] = p["mu"]', "pair = pair.at[index].set(value)", TypeError),
     by_mask: ('p["weights"][p["weights"] > 0]', "jnp.where", jax.errors.NonConcreteBooleanIndexError),
 }
 
@@ -101,6 +118,20 @@ def test_what_cannot_be_traced_is_explained(function):
     assert line in message
     assert remedy in message
     assert isinstance(caught.value.__cause__, cause)
+
+
+def by_a_name(w):
+    return -jnp.sum(w["slope"] ** 2)
+
+
+def test_an_array_that_is_asked_by_a_name_is_told_what_it_is():
+    with pytest.raises(KeyError, match=r"w is an array of shape \(3,\), and has no 'slope'; .* give a dict of arrays"):
+        qd.fit(by_a_name, np.zeros(3), progress=False)
+
+
+def test_a_type_error_of_their_own_is_theirs():
+    with pytest.raises(TypeError, match=r"^no such table"):
+        qd.fit(lambda p: exec('raise TypeError("no such table")'), START, progress=False)
 
 
 def forgotten(p):

@@ -94,3 +94,24 @@ def test_it_is_saved_with_the_fit_and_a_diagnosis_advises_on_it(tmp_path):
     told = one.diagnose().verdict
     assert told.startswith("Trust neither means nor sds: the log density falls by")
     assert "Fit it from there too" in told
+
+
+def two_modes_on_the_host(point):
+    """The first six standard deviations from the second; raises further out than both."""
+    place = point[0]
+    if abs(place) > 20.0:
+        raise OverflowError("too far out")
+    heights = -0.5 * np.array([place, place - 6.0]) ** 2
+    shares = np.exp(heights - heights.max())
+    return heights.max() + np.log(shares.sum()), np.array([-place + 6.0 * shares[1] / shares.sum()])
+
+
+def test_a_function_on_the_host_is_looked_at_further_out_once_the_fit_has_taken_many_more_gradients():
+    few, many = (
+        qd.fit(qd.from_value_and_grad(two_modes_on_the_host), np.zeros(1), draws=draws, progress=False)
+        for draws in (64, 2048)
+    )
+    assert "Further out than the check draws came" in few.verdict
+    assert few.answer.trust is Trust.BOTH
+    assert many.answer.rule == OTHER_MODE
+    assert "Further out than the check draws came" not in many.verdict

@@ -16,7 +16,7 @@ from quenched.diagnostics import Diagnosis
 from quenched.diagnostics.verdict import FINDINGS, findings
 from quenched.families import Full
 from quenched.posterior import Posterior
-from quenched.trust import Departure, Further, Moved, weigh_ratios
+from quenched.trust import FAR_OFF, Departure, Further, Moved, weigh_ratios
 
 
 def equicorrelated(w):
@@ -207,6 +207,33 @@ def test_a_leaf_of_which_few_entries_drive_the_others_is_not_nested_whole():
     advice = lambda *driving: dataclasses.replace(diagnosis, driving=list(driving)).verdict
     assert "qd.nested(log_density, start, outer=['scale'])" in advice("x[3]", "scale")
     assert "Give x[3] a name apart from the others" in advice("x[3]")
+
+
+def test_a_family_of_few_directions_that_is_far_off_is_not_told_to_take_more_draws():
+    chain = lambda w: -0.5 * jnp.sum(w**2) - 0.5 * jnp.sum((w[1:] * jnp.exp(0.7 * w[:-1])) ** 2)
+    diagnosis = qd.fit(chain, np.zeros(80), family=qd.LowRank(2), draws=160, progress=False).diagnose(progress=False)
+    moved = {"mean_error": diagnosis.fit.sd, "skewness": np.zeros(80), "at_maximum": True, "optimisation_error": 0.0}
+    diagnosis = dataclasses.replace(diagnosis, **moved)
+    assert diagnosis.answer.rule == FAR_OFF
+    assert "draws matter" in {finding.name for finding in findings(diagnosis)}
+    assert diagnosis.verdict.endswith(
+        "Try family=qd.LowRank(8), or write it as a sum of terms (qd.sum_of); if that does not reach it, reparametrise (for a "
+        "funnel: non-centred), or use MCMC from fit.nuts_start()."
+    )
+
+
+def test_of_a_function_on_the_host_that_few_drive_the_advice_can_be_typed():
+    def centred(x):
+        scale, place = np.exp(0.5 * x[0]), x[1:]
+        rest = -x[0] / 9.0 + 0.5 * np.sum((place / scale) ** 2) - 0.5 * len(place)
+        return -0.5 * (x[0] / 3.0) ** 2 - 0.5 * np.sum((place / scale) ** 2) - 0.5 * len(place) * x[0], np.array(
+            [rest, *(-place / scale**2)]
+        )
+
+    diagnosis = qd.fit(qd.from_value_and_grad(centred), np.zeros(4), progress=False).diagnose(progress=False)
+    assert diagnosis.driving == ["parameters[0]"]
+    assert diagnosis.verdict.endswith('Try family="warped"; if that does not reach it, reparametrise (for a funnel: '
+        "non-centred), or use MCMC from fit.nuts_start().")  # fmt: skip
 
 
 WIDER = Departure("parameters[0]", 0.0, 1.3, of_mean=False, of_sd=True)

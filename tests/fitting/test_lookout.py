@@ -129,3 +129,13 @@ def test_nobody_asks_the_target_after_a_fork():
         os._exit(0 if len(one.weighed_ratios) == len(one.log_ratios) and one.further is None else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert len(one.weighed_ratios) == MANY
+
+
+def test_an_end_of_the_support_that_kept_a_fit_narrow_is_named():
+    fit = qd.fit(
+        lambda p: jnp.where((p["x"] > 0) & (p["x"] < 1), 0.0, -jnp.inf), {"x": 0.5}, throw=False, progress=False
+    )
+    assert fit.status == "no_ascent"
+    assert 5.0 * fit.sd["x"] < 0.5  # where every fit is looked at, there is nothing
+    assert "sds above the mean of x" in fit.verdict
+    assert "its support ends before, and no transform says so. Give one (positive, interval(a, b), ...)." in fit.verdict

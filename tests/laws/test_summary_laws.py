@@ -2,6 +2,7 @@
 
 import builtins
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -83,6 +84,26 @@ def test_short_ones_come_first_and_long_ones_are_cut_in_the_middle():
     assert names[-2:] == ["...", "lam[49]"]
     assert [row["name"] for row in fit.summary()][:2] == ["beta[0]", "beta[1]"]  # rows keep the order of the parameters
     assert len(fit.summary()) == 102
+
+
+def test_of_a_long_one_the_rows_that_other_draws_move_most_come_first():
+    concern = np.zeros(52)
+    concern[[17, 40]] = 0.2, 0.3
+    concern[5] = np.nan
+    places, hidden = rows_shown([50, 2], 10, concern)
+    assert places == [50, 51, 40, 17, 0, 1, 2, 3, 4, "... 43 more, moved less"]
+    assert not hidden
+    assert rows_shown([5, 2], 10, np.arange(7.0))[0] == [5, 6, 0, 1, 2, 3, 4]  # one that fits is in its order
+
+
+def test_a_diagnosed_fit_shows_the_worst_of_a_long_vector():
+    fit = qd.fit(lambda w: jnp.sum(w - jnp.exp(w * jnp.linspace(0.2, 1.5, 40))), np.zeros(40), progress=False)
+    diagnosis = fit.diagnose(progress=False)
+    errors = diagnosis.mean_error / fit.sd
+    names = [line.split()[0] for line in table_of(fit)]
+    assert names[0] == f"parameters[{np.argmax(errors)}]"
+    assert names[28] == f"parameters[{np.argsort(-errors)[28]}]"
+    assert names[29:] == ["..."]
 
 
 def test_what_finds_no_place_is_counted():

@@ -4,6 +4,8 @@ import re
 
 _SPOKEN = (
     (r'family="(\w+)"', r"--family \1"),
+    (r"(family=qd\.\w+\([^)]*\))", r"\1 in Python"),
+    (r"\b([Rr])esume with start=fit\b", r"\1esume with --resume"),
     (r"\b(draws|starts)=(\d+)", r"--\1 \2"),
     (r"qd\.fit\(log_density, fit(?:, data=data)?\)", "--resume"),
     (r"fit\.(resample\(n\)|nuts_start\(\))", r"quenched.load(FILE).attach(log_density, data).\1 in Python"),

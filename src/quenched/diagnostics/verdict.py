@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from quenched.families import LowRank
 from quenched.results import rows_of
 from quenched.targets import EntropyForm
 from quenched.transforms import real_names
 from quenched.trust import (
     BAD,
     DRAWS_MATTER,
+    FAR_OFF,
     FURTHER_OUT,
     OF_FAMILY,
     OTHER_MODE,
@@ -34,6 +36,7 @@ _OUTER_KEPT = 0.9  # of the outer samples, by weights of a posterior that follow
 _UNSURE = 0.25  # relative error of an error that comes from a few sets of draws
 _WIDER = 1.15  # times the family's own standard deviation
 _SKEWED = 0.3
+_MORE_DIRECTIONS = 4  # times as many, where a diagonal and some directions are far off
 _MANY = 300  # parameters of a sum of terms beyond which a dense warped posterior takes long
 
 
@@ -49,8 +52,9 @@ class Finding(NamedTuple):
 def verdict(diagnosis: "Diagnosis") -> str:
     """The answer, every finding that holds, and the first piece of advice."""
     judged, found, fit = diagnosis.answer, findings(diagnosis), diagnosis.fit
-    # Where the family is what is wrong, more draws would not mend it.
+    # Where the family is what is wrong, more draws would not mend it; where it is far off, not in the least.
     urgent = sorted(found, key=lambda finding: finding.name == "draws matter" and judged.rule in OF_FAMILY)
+    urgent = [finding for finding in urgent if not (finding.name == "draws matter" and judged.rule == FAR_OFF)]
     advice = next((text for text in (finding.advises(diagnosis) for finding in urgent) if text), "")
     if not advice:
         advice = _as_it_is(diagnosis) if judged.trust is Trust.BOTH else advice_on(diagnosis)
@@ -97,10 +101,13 @@ def advice_on(d: "Diagnosis") -> str:
 
 
 def _warped(fit: "Fit") -> str:
-    """The option by which the posterior may be skewed; nothing if it has been."""
+    """The option by which the posterior may be skewed, or follow more correlations; nothing if it has been."""
     family = fit.settings["family"]
     if family in ("warped", "sparse warped", "nested"):
         return ""
+    chosen = fit.posterior.member.family
+    if isinstance(chosen, LowRank):
+        return f"family=qd.LowRank({_MORE_DIRECTIONS * chosen.rank}), or write it as a sum of terms (qd.sum_of)"
     return "family=qd.Sparse(warped=True)" if family == "sparse" and fit.posterior.dim > _MANY else 'family="warped"'
 
 
@@ -116,7 +123,7 @@ def _nested_command(d: "Diagnosis") -> str:
     space, target = d.fit.space, None if d.fit.origin is None else d.fit.origin.problem.target
     traced = target is None or (not target.on_host and isinstance(target.make_form(1), EntropyForm))
     if not traced:
-        return f"Or draw {_some(d.driving)} by MCMC."
+        return advice_on(d)
     of_coordinate = [leaf.name for leaf, size in zip(space.leaves, space.sizes, strict=True) for _ in range(size)]
     leaf_of = dict(zip(real_names(space), of_coordinate, strict=True))
     own, driven = Counter(of_coordinate), Counter(leaf_of[name] for name in d.driving)

@@ -219,7 +219,8 @@ def judged(
     return replace(
         whole,
         status=outer.status,
-        message=f"{outer.message} {note}",
+        # Another search can begin where this one ended, but not go on from it.
+        message=f"{outer.message.replace(outer.status.message, outer.status.told('fit.mean'))} {note}",
         settings=settings,
         n_evaluations=whole.n_evaluations + sum(one.n_evaluations for one in (outer, *others)),
         n_objective_evaluations=sum(one.n_objective_evaluations for one in (outer, *others)),

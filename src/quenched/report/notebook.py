@@ -11,7 +11,7 @@ import numpy as np
 
 from quenched.report.fit_report import headline, level
 from quenched.report.markup import MARKS, Level, Markup, after, escape
-from quenched.results import describe, rows_of, rows_shown
+from quenched.results import describe, moved_by_draws, rows_of, rows_shown
 
 if TYPE_CHECKING:
     from quenched.calibration import Calibration
@@ -114,7 +114,7 @@ def _verdict(grade: Level, heading: str, text: str) -> Markup:
 def _parameters(fit: "Fit", diagnosis: "Diagnosis | None" = None) -> Markup:
     everything = rows_of(fit, diagnosis)
     sizes = [int(np.prod(leaf.shape)) for leaf in fit.space.leaves]
-    places, hidden = rows_shown(sizes, _MOST)
+    places, hidden = rows_shown(sizes, _MOST, moved_by_draws(everything))
     columns = [name for name in everything[0] if name != "name"]
     leaf_of = np.repeat(np.arange(len(sizes)), sizes)
     rows: list[Sequence[Any]] = []

@@ -8,6 +8,7 @@ from quenched.results.storage import as_a_warning, insist_writable, load, save
 from quenched.results.summary import (
     describe,
     evidence_in_words,
+    moved_by_draws,
     print_summary,
     render,
     rows_of,
@@ -30,6 +31,7 @@ __all__ = [
     "evidence_in_words",
     "insist_writable",
     "load",
+    "moved_by_draws",
     "own_hyper",
     "print_summary",
     "render",

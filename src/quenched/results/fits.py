@@ -190,8 +190,8 @@ class Fits:
         if self.origin is None or self.log_ratios is None or not ended or not np.isfinite(self.bound[index]):
             return None
         problem, hyper = self.origin.batch.one(index), jax.tree.map(lambda leaf: leaf[index], self.origin.hyper)
-        known, seed = self.log_ratios[index], self.settings["seed"]
-        return Lookout(problem, posterior, hyper, known, seed, self.settings.get("check") is None, failed)
+        known, seed, work = self.log_ratios[index], self.settings["seed"], int(self.n_evaluations[index])
+        return Lookout(problem, posterior, hyper, known, seed, self.settings.get("check") is None, failed, work)
 
     def _some(self, places: np.ndarray) -> "Fits":
         rows = lambda tree: jax.tree.map(lambda leaf: leaf[places], tree)

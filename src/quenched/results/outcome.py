@@ -28,15 +28,19 @@ class Status(StrEnum):
     @property
     def message(self) -> str:
         """What happened and what to do next, in words."""
+        return self.told("fit")
+
+    def told(self, start: str) -> str:
+        """The same, with where it can be gone on from."""
         return {
             "converged": "Converged.",
             "max_evaluations": "Stopped at the method's limit of evaluations or rounds before converging; "
-            "resume with start=fit, or raise the limit.",
-            "max_seconds": "Stopped at max_seconds before converging; resume with start=fit.",
+            f"resume with start={start}, or raise the limit.",
+            "max_seconds": f"Stopped at max_seconds before converging; resume with start={start}.",
             "no_ascent": "Stopped where no step raises the bound although its gradient is not zero: check that "
             "the log density is smooth and its gradient right.",
             "not_finite": "The log density is not finite where it is needed.",
-            "interrupted": "Interrupted; what was reached is kept. Resume with start=fit.",
+            "interrupted": f"Interrupted; what was reached is kept. Resume with start={start}.",
             "given": "The posterior was given; nothing was raised.",
         }[self.value]
 

@@ -73,11 +73,21 @@ def quantiles_of(fit: "Fit") -> dict[str, list[np.ndarray]]:
     return fit._kept["quantiles"]
 
 
-def rows_shown(sizes: list[int], most: int = ROWS_SHOWN) -> tuple[list[int | str], int]:
+def moved_by_draws(table: list[dict[str, Any]]) -> np.ndarray | None:
+    """By how many standard deviations other draws move each mean; None where no diagnosis tells."""
+    if "mean_error" not in table[0]:
+        return None
+    return np.array([row["mean_error"] / max(row["sd"], np.finfo(float).tiny) for row in table])
+
+
+def rows_shown(
+    sizes: list[int], most: int = ROWS_SHOWN, concern: np.ndarray | None = None
+) -> tuple[list[int | str], int]:
     """Which rows to print of leaves of these sizes: their places, or words for those that are left out.
 
     Small leaves come first and whole, so that none hides behind a long vector; what is left over is shared by the long
-    ones, of which the middle is left out. At the end: how many leaves found no place at all.
+    ones. Of these the rows of most `concern` are shown, the worst first, or without it all but the middle. At the end: how
+    many leaves found no place at all.
     """
     begins, chosen = np.cumsum([0, *sizes]), []
     order = sorted((place for place, size in enumerate(sizes) if size), key=lambda place: sizes[place])
@@ -86,7 +96,13 @@ def rows_shown(sizes: list[int], most: int = ROWS_SHOWN) -> tuple[list[int | str
         if share > most - len(chosen):
             return chosen, len(order) - done
         rows: list[int | str] = list(range(begins[place], begins[place + 1]))
-        if len(rows) > share:
+        if len(rows) > share and concern is not None:
+            worst = np.argsort(-np.nan_to_num(concern[begins[place] : begins[place + 1]]), kind="stable")[: share - 1]
+            rows = [
+                *(begins[place] + worst).tolist(),
+                f"... {len(rows) - len(worst)} more, moved less",
+            ]
+        elif len(rows) > share:
             head = max(share - 2, 1)
             tail = share - 1 - head
             rows[head : len(rows) - tail] = [f"... {len(rows) - head - tail} more"]
@@ -119,7 +135,8 @@ def print_summary(
     columns = [name for name in everything[0] if name != "name"]
     for name in columns:
         table.add_column("±" if name.endswith("_error") else name, justify="right")
-    places, hidden = rows_shown([int(np.prod(leaf.shape)) for leaf in fit.space.leaves])
+    sizes = [int(np.prod(leaf.shape)) for leaf in fit.space.leaves]
+    places, hidden = rows_shown(sizes, concern=moved_by_draws(everything))
     for place in places:
         if isinstance(place, str):
             table.add_row(Text(place))

@@ -1,7 +1,7 @@
 """What goes wrong inside a person's own function, in words that name their line and the remedy.
 
-Only what JAX says of its tracers is translated, and a name that is missing from what the function was given, or asked for as an
-attribute of it; every other exception belongs to the function, and passes as it is.
+Only what JAX says of its tracers and arrays is translated, and a name that is missing from what the function was given, or asked
+for as an attribute of it; every other exception belongs to the function, and passes as it is.
 """
 
 import ast
@@ -40,6 +40,10 @@ class Explanation(NamedTuple):
     says: str
 
 
+_INDEX = (
+    "lists and range() need to know the index, but JAX traces it; index a JAX array, by jnp.asarray(values)[index], or use "
+    "jax.lax.fori_loop."
+)
 _RULES = (
     Explanation(
         (jax.errors.TracerBoolConversionError,),
@@ -56,11 +60,7 @@ _RULES = (
         "picking entries by a condition would give an array whose size JAX cannot know; use jnp.where(condition, values, "
         "0.0), which keeps the size.",
     ),
-    Explanation(
-        (jax.errors.TracerIntegerConversionError,),
-        "lists and range() need to know the index, but JAX traces it; index a JAX array, by "
-        "jnp.asarray(values)[index], or use jax.lax.fori_loop.",
-    ),
+    Explanation((jax.errors.TracerIntegerConversionError,), _INDEX),
     Explanation(
         (jax.errors.ConcretizationTypeError,),
         "float(), int(), .item() and the functions of `math` need to know the numbers, but JAX traces the function "
@@ -71,6 +71,7 @@ _ASSIGNED = (
     "a NumPy array cannot hold numbers that JAX traces; make it with jax.numpy, by jnp.array([...]), jnp.stack([...]) or "
     "array.at[index].set(value)."
 )
+_IN_PLACE = "JAX arrays are not changed in place; use {0} = {0}.at[index].set(value)."
 _TORCH = "PyTorch cannot work with numbers that JAX traces; fit quenched.from_torch(log_density, start) instead."
 _TRACERS = tuple(kind for rule in _RULES for kind in rule.kinds)
 
@@ -95,6 +96,8 @@ def explained(error: Exception, name: str, *given: Any) -> Exception | None:
         return UntraceableError(f"{name}: {_place(where)}{says}")
     if isinstance(error, (AttributeError, TypeError, ValueError)) and _of_no_tensor(error) and _uses_torch(where):
         return UntraceableError(f"{name}: {_place(where)}{_TORCH}")
+    if isinstance(error, TypeError) and where is not None:
+        return _of_an_array(error, name, where)
     if isinstance(error, KeyError) and error.args and where is not None:
         return _of_a_key(error.args[0], name, where, given)
     if isinstance(error, AttributeError) and isinstance(error.obj, Mapping) and error.name in error.obj:
@@ -173,6 +176,30 @@ def _of_a_key(key: object, name: str, where: TracebackType, given: tuple) -> Mis
     )
 
 
+def _of_an_array(error: TypeError, name: str, where: TracebackType) -> Exception | None:
+    """An array of JAX's that is asked by a name or changed in place, or of which one is to say how often, or where in a list."""
+    expression = _expression(where)
+    value = lambda part: _value(part, where.tb_frame)
+    if isinstance(expression, ast.Call) and isinstance(expression.func, ast.Name) and expression.func.id == "range":
+        traced = any(isinstance(value(argument), jax.Array) for argument in expression.args)
+        return UntraceableError(f"{name}: {_place(where)}{_INDEX}") if traced else None
+    if not isinstance(expression, ast.Subscript):
+        return None
+    owner, text = value(expression.value), ast.unparse(expression.value)
+    if isinstance(owner, (list, tuple)) and isinstance(value(expression.slice), jax.Array):
+        return UntraceableError(f"{name}: {_place(where)}{_INDEX}")
+    if not isinstance(owner, jax.Array):
+        return None
+    if "item assignment" in str(error):
+        return UntraceableError(f"{name}: {_place(where)}{_IN_PLACE.format(text)}")
+    if isinstance(expression.slice, ast.Constant) and isinstance(expression.slice.value, str):
+        return MissingKeyError(
+            f"{name}: {_place(where)}{text} is an array of shape {owner.shape}, and has no {expression.slice.value!r}; index it by "
+            "numbers, or give a dict of arrays."
+        )
+    return None
+
+
 def _mappings(tree: Any) -> Iterator[Mapping]:
     if isinstance(tree, Mapping):
         yield tree
@@ -221,17 +248,22 @@ def _shortest(path: str) -> str:
 
 def _subscripted(where: TracebackType) -> tuple[str, Any]:
     """In `p["tau"]`, where that failed: the text `p`, and what it stands for; nothing where that cannot be told."""
-    try:
-        expression = ast.parse(_evaluated(where), mode="eval").body
-    except (SyntaxError, ValueError):
-        return "", None
+    expression = _expression(where)
     if not isinstance(expression, ast.Subscript):
         return "", None
     return ast.unparse(expression.value), _value(expression.value, where.tb_frame)
 
 
+def _expression(where: TracebackType) -> ast.expr | None:
+    """The very expression that was being evaluated; None where that cannot be told."""
+    try:
+        return ast.parse(_evaluated(where), mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+
+
 def _evaluated(where: TracebackType) -> str:
-    """The text of the very expression that was being evaluated."""
+    """Its text."""
     code = where.tb_frame.f_code
     first, last, start, end = list(code.co_positions())[where.tb_lasti // 2]
     if first is None or last is None:

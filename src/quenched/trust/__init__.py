@@ -2,6 +2,7 @@
 
 from quenched.trust.answer import (
     DRAWS_MATTER,
+    FAR_OFF,
     FURTHER_OUT,
     OF_FAMILY,
     OTHER_MODE,
@@ -39,6 +40,7 @@ __all__ = [
     "BULK",
     "DRAWS_MATTER",
     "EVEN",
+    "FAR_OFF",
     "FURTHER_OUT",
     "MANY",
     "NAN_FURTHER_OUT",

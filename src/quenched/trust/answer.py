@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 DRAWS_MATTER = "draws matter"  # the rule that more draws would mend
 OTHER_MODE = "another mode"  # the rule that no Gaussian mends, nor a warp
+FAR_OFF = "family is far off"  # the rule that no number of draws mends
 OF_FAMILY = (
-    "family is far off",
+    FAR_OFF,
     "means differ",
     "means further out",
     "tails differ",
@@ -254,7 +255,7 @@ RULES = (
         lambda facts: "" if facts.fit.further is None else facts.fit.further.elsewhere,
     ),
     Rule(
-        "family is far off",
+        FAR_OFF,
         Trust.NEITHER,
         lambda facts: (
             not facts.weights.khat <= BAD

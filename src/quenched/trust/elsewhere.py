@@ -30,6 +30,11 @@ def rays(axes: np.ndarray, draws: np.ndarray, log_ratios: np.ndarray, n: int) ->
     return np.concatenate([np.zeros((1, axes.shape[1])), (ways[:, None] * _STEPS[:, None]).reshape(-1, axes.shape[1])])
 
 
+def most_points(n_axes: int) -> int:
+    """How many these are at the most."""
+    return 1 + (2 * n_axes + len(_TOP) + 1 + _FURTHEST) * len(_STEPS)
+
+
 def _upwards(draws: np.ndarray, log_ratios: np.ndarray) -> np.ndarray:
     """Those within the support, the largest ratio first."""
     inside = np.isfinite(log_ratios)

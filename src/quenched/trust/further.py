@@ -7,7 +7,7 @@ posterior alone, and far smaller in its tails (defensive importance sampling: He
 parameters those are stretched along which the check draws find the target least Gaussian.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -19,7 +19,8 @@ from quenched.posterior import Posterior, natural_moments
 from quenched.targets import Hyper
 from quenched.transforms import Foreign
 from quenched.trust.departures import BULK, Departure, Moved, clear_changes, moved, reweight
-from quenched.trust.elsewhere import elsewhere, rays
+from quenched.trust.elsewhere import elsewhere, most_points, rays
+from quenched.trust.region import without_raising
 from quenched.trust.weights import BAD, GOOD, weigh_ratios
 
 MOST_PARAMETERS = 400  # beyond, weights keep next to nothing of the samples, and noise is all they tell
@@ -50,20 +51,26 @@ class _Mixture(NamedTuple):
     density: np.ndarray
 
 
-def look_further(problem: Problem, posterior: Posterior, hyper: Hyper, known: np.ndarray, seed: int) -> Further | None:
+def look_further(
+    problem: Problem, posterior: Posterior, hyper: Hyper, known: np.ndarray, seed: int, affordable: int
+) -> Further | None:
     """Weigh a posterior by its check draws, whose log ratios are known, and by draws further out, together.
 
-    None for many parameters, and for functions whose calls may take long.
+    None for many parameters, and for a function on the host where it would take more than so many values, as calls may take long.
     """
-    space = problem.space
+    space, on_host = problem.space, problem.programs is None
     foreign = any(isinstance(leaf.transform, Foreign) for leaf in space.leaves)
-    if problem.dim > MOST_PARAMETERS or problem.programs is None or posterior.member.on_host or foreign:
+    if problem.dim > MOST_PARAMETERS or posterior.member.on_host or foreign:
+        return None
+    if on_host and _price(problem.dim) > affordable:
         return None
     axes, n = _axes(posterior, known, seed), len(known)
     mixture, moments = _mixture(axes, n, seed), natural_moments(posterior, space)
-    ratios = np.concatenate([known, log_ratios(problem, posterior.member, hyper, mixture.draws[n:])])
+    judge = partial(log_ratios, problem, posterior.member, hyper)
+    judge = partial(without_raising, judge) if on_host else judge
+    ratios = np.concatenate([known, judge(mixture.draws[n:])])
     points = rays(axes, mixture.draws, ratios, n)
-    other_mode = elsewhere(space, posterior, points, log_ratios(problem, posterior.member, hyper, points))
+    other_mode = elsewhere(space, posterior, points, judge(points))
     weights = weigh_ratios(ratios - np.log(mixture.density))
     own = 1.0 / mixture.density
     found = reweight(space, *moments, posterior.transform(mixture.draws), weights.weights, own=own / own.sum())
@@ -98,6 +105,12 @@ def _axes(posterior: Posterior, known: np.ndarray, seed: int) -> np.ndarray:
     skew, tails = ratios @ (along**3 - 3.0 * along), ratios @ (along**4 - 6.0 * along**2 + 3.0)
     bent = skew**2 / 6.0 + tails**2 / 24.0
     return axes[np.sort(np.argsort(-bent, kind="stable")[:MOST_AXES])]
+
+
+def _price(dim: int) -> int:
+    """Values that it takes."""
+    n = min(dim, MOST_AXES)
+    return _EACH * n + _wide(dim)[1] + most_points(n)
 
 
 def _wide(dim: int) -> tuple[float, int]:

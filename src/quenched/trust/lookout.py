@@ -23,6 +23,10 @@ from quenched.trust.weights import uneven
 
 EVEN = 0.95  # of the samples, that even weights keep
 MANY = 2560  # check draws behind weights that are not even
+_PART_OF_CHECK, _PART_OF_FIT = (
+    8,
+    4,
+)  # of its values, and of its gradients, one in so many: what a function on the host may be asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +43,8 @@ class Lookout:
         Whether weights that are uneven may be known by more check draws.
     failed
         The fit has not ended well: why is worth a word.
+    n_evaluations
+        Gradients that the fit took.
     """
 
     problem: Problem
@@ -48,6 +54,7 @@ class Lookout:
     seed: int
     may_take_more: bool
     failed: bool
+    n_evaluations: int
 
     @property
     def asked(self) -> bool:
@@ -66,6 +73,11 @@ class Lookout:
         traced = self.problem.programs is not None and not member.on_host
         return self.may_take_more and 0 < len(self.known) < MANY and member.affine and traced and self._answers
 
+    @property
+    def _affordable(self) -> int:
+        """Values that may be asked of a function on the host, whose calls may take long."""
+        return max(len(self.known) // _PART_OF_CHECK, self.n_evaluations // _PART_OF_FIT)
+
     @cached_property
     def ratios(self) -> np.ndarray:
         """log p − log q at check draws: at more than those of the fit where few tell little of how far a mean or an sd moves."""
@@ -82,7 +94,7 @@ class Lookout:
         if self.failed or not (len(self.known) and self._answers):
             return None
         with in_double(), quiet_blas(False):
-            return look_further(self.problem, self.posterior, self.hyper, self.ratios, self.seed)
+            return look_further(self.problem, self.posterior, self.hyper, self.ratios, self.seed, self._affordable)
 
     @cached_property
     def region(self) -> str:
@@ -93,4 +105,6 @@ class Lookout:
             return "" if self.failed or outside.any() or is_forked() else NOT_LOOKED_AT
         with in_double(), quiet_blas(False):
             beyond = posterior.transform(check_draws_of(posterior.dim, self.seed).first(len(ratios))[outside])
-            return tell_region(self.problem, posterior, self.hyper, beyond, ratios, failed=self.failed)
+            weighed = self.problem.programs is None and self.further is not None
+            asked = {"failed": self.failed, "affordable": self._affordable, "weighed": weighed}
+            return tell_region(self.problem, posterior, self.hyper, beyond, ratios, **asked)

@@ -1,5 +1,7 @@
 """Where the log density is not finite: at check draws, or further out along a single parameter, where none of them comes."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,10 +13,12 @@ from quenched.targets import Hyper
 
 NAN_FURTHER_OUT = "The log density is NaN"  # how a remark on it begins
 _LOOK = (3.7, 5.0)  # standard deviations at which every parameter is looked at
+_LOOK_FOR_ENDS = (
+    *_LOOK,
+    8.0,
+    12.0,
+)  # where a fit has failed: a support that ends there has kept it narrower than it would be
 _MOST_LOOKED_AT = 100  # of them
-_PART = (
-    8  # of the check draws, one in so many: values that are asked of a function on the host, whose calls may take long
-)
 NOT_LOOKED_AT = (
     "Further out than the check draws came, the log density was not looked at: NaNs, heavy tails and other modes there are "
     "not seen."
@@ -60,11 +64,20 @@ class Region(NamedTuple):
 
 
 def tell_region(
-    problem: Problem, posterior: Posterior, hyper: Hyper, outside: np.ndarray, ratios: np.ndarray, *, failed: bool
+    problem: Problem,
+    posterior: Posterior,
+    hyper: Hyper,
+    outside: np.ndarray,
+    ratios: np.ndarray,
+    *,
+    failed: bool,
+    affordable: int,
+    weighed: bool,
 ) -> str:
     """Say where the log density is not finite: at these check draws, or further out along a single parameter.
 
-    `ratios` are those of all check draws. Where a fit has `failed`, an end of the support further out is worth a word too.
+    `ratios` are those of all check draws. Where a fit has `failed`, an end of the support further out is worth a word too. A
+    function on the host is asked for no more values than are `affordable`; of one that was `weighed` further out, no more is said.
 
     No check draw may meet what lies beyond three standard deviations; so every parameter is looked at there on purpose,
     the others where they are expected given it.
@@ -75,21 +88,23 @@ def tell_region(
         where = Region(outside, posterior.mean, spread, what_is_wrong(ratios[~np.isfinite(ratios)]))
         return where.told(problem, len(ratios), "check draws")
     on_host = problem.programs is None
-    if on_host and (failed or len(_LOOK) * 2 * problem.dim * _PART > len(ratios)):
-        return "" if failed else NOT_LOOKED_AT
+    if on_host and (failed or len(_LOOK) * 2 * min(problem.dim, _MOST_LOOKED_AT) > affordable):
+        return "" if failed or weighed else NOT_LOOKED_AT
     if posterior.member.on_host and problem.dim > _MOST_LOOKED_AT:
         return ""
     looked = min(problem.dim, _MOST_LOOKED_AT)
     reach = posterior.covariance[:, :looked] / np.sqrt(posterior.variance()[:looked])  # columns: one sd of each
-    points = np.concatenate([posterior.mean + side * far * reach.T for far in _LOOK for side in (1.0, -1.0)])
-    values = (_without_raising if on_host else _values_near)(problem, posterior.member, points, hyper)
-    bad = np.flatnonzero(np.isnan(values))
+    look = _LOOK_FOR_ENDS if failed else _LOOK
+    points = np.concatenate([posterior.mean + side * far * reach.T for far in look for side in (1.0, -1.0)])
+    near = partial(_values_near, problem, posterior.member, hyper)
+    values = without_raising(near, points) if on_host else near(points)
+    bad = np.flatnonzero(np.isnan(values[: len(_LOOK) * 2 * looked]))
     if not len(bad) and failed:
-        bad = np.flatnonzero(~np.isfinite(values))
+        bad = np.flatnonzero(np.isinf(values))
     if not len(bad):
-        return _HARDLY_LOOKED_AT if on_host else ""
+        return _HARDLY_LOOKED_AT if on_host and not weighed else ""
     which = int(bad[0] % looked)
-    far, side = _LOOK[int(bad[0] // (2 * looked))], "above" if (bad[0] // looked) % 2 == 0 else "below"
+    far, side = look[int(bad[0] // (2 * looked))], "above" if (bad[0] // looked) % 2 == 0 else "below"
     where = points[bad[0], which]
     if not np.isnan(values[bad[0]]):
         return (
@@ -103,17 +118,17 @@ def tell_region(
     )
 
 
-def _without_raising(problem: Problem, posterior: Member, points: np.ndarray, hyper: Hyper) -> np.ndarray:
-    """The same of a function on the host, for which NaN and an exception are one: whoever prints a fit is not to meet it."""
+def without_raising(values: Callable[[np.ndarray], np.ndarray], points: np.ndarray) -> np.ndarray:
+    """Those of a function on the host, for which NaN and an exception are one: whoever prints a fit is not to meet it."""
     try:
-        return _values_near(problem, posterior, points, hyper)
+        return values(points)
     except Exception:
         if len(points) == 1:
             return np.array([np.nan])
-    return np.concatenate([_without_raising(problem, posterior, point[None], hyper) for point in points])
+    return np.concatenate([without_raising(values, point[None]) for point in points])
 
 
-def _values_near(problem: Problem, posterior: Member, points: np.ndarray, hyper: Hyper) -> np.ndarray:
+def _values_near(problem: Problem, posterior: Member, hyper: Hyper, points: np.ndarray) -> np.ndarray:
     """Numbers that are as finite as the log density is; by the program that has checked a Gaussian, if there is one."""
     if posterior.affine and not posterior.on_host:
         z = np.asarray(ask(posterior, "standardise", points))

@@ -179,6 +179,7 @@ def test_a_nested_fit_whose_time_is_up_solves_few_problems_more(monkeypatch):
     fit = qd.nested(TERMS, START, max_seconds=1e-3, **options)
     hurried, points[:] = sum(points), []
     assert fit.status == "max_seconds"
+    assert "resume with start=fit.mean." in fit.verdict  # what can be typed: it does not go on from a fit
     assert np.isfinite([fit.bound, fit.check_bound]).all()
     qd.nested(TERMS, START, **options)
     assert hurried < 0.5 * sum(points)
