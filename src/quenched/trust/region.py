@@ -12,9 +12,7 @@ from quenched.targets import Hyper
 NAN_FURTHER_OUT = "The log density is NaN"  # how a remark on it begins
 _LOOK = (3.7, 5.0)  # standard deviations at which every parameter is looked at
 _MOST_LOOKED_AT = 100  # of them
-_PART = (
-    8  # of the check draws, one in so many: values that are asked of a function on the host, whose calls may take long
-)
+_PART = 8  # of the check draws, one in so many: asked of a function on the host, whose calls may take long
 NOT_LOOKED_AT = (
     "Further out than the check draws came, the log density was not looked at: NaNs, heavy tails and other modes there are "
     "not seen."
