@@ -192,9 +192,9 @@ def insteval_gaussian():
 
 def banana():
     """The paper's logistic regression with all 401 weights and a prior precision that is raised; and the bound by quadrature."""
-    from quenched.models.linear_predictors import best_gaussian
     from quenched.paper.datasets import partition
     from quenched.paper.experiments.features import radial_basis
+    from quenched.paper.rivals import best_gaussian
 
     part = partition("banana", 1)
     design = radial_basis(part.train_features, np.unique(part.train_features, axis=0), 0.5)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import quenched as qd
-from quenched.models.linear_predictors import exact_linear_regression
+from quenched.paper.rivals import exact_linear_regression
 
 
 def linear(w, features):

@@ -13,6 +13,7 @@ from quenched.families import SparseGaussian, make_pattern
 from quenched.posterior import Posterior
 from quenched.projected import structure_of
 from quenched.trust import moves_of_means
+from rows_seen import maps_of
 
 RANDOM = np.random.default_rng([3, 5])
 PEOPLE, ITEMS = 25, 8
@@ -71,7 +72,7 @@ def test_no_dense_gaussian_is_better_on_the_same_draws(fit):
             for place, (term, reduced, size) in enumerate(
                 zip(structure.local, structure.reductions, structure.sizes, strict=True)
             ):
-                maps, (z, weights) = term.maps(problem.dim), draws.points(size, place)
+                maps, (z, weights) = maps_of(term, problem.dim), draws.points(size, place)
                 maps = maps if reduced.forth is None else reduced.forth @ maps
                 back = np.eye(size) if reduced.forth is None else reduced.back
                 half = jnp.linalg.cholesky(maps @ (scale @ scale.T) @ maps.swapaxes(1, 2))

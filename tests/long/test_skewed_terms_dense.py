@@ -11,6 +11,7 @@ from quenched.draws import term_draws
 from quenched.families import StretchedGaussian
 from quenched.families.stretch import stretch
 from quenched.projected import ProjectedBound, structure_of
+from rows_seen import maps_of
 
 
 def test_no_stretched_gaussian_is_better_on_the_same_draws():
@@ -28,7 +29,7 @@ def test_no_stretched_gaussian_is_better_on_the_same_draws():
             total = jnp.sum(jnp.log(jnp.diag(scale))) + 0.5 * problem.dim * (1.0 + jnp.log(2.0 * jnp.pi))
             covariance = scale @ scale.T
             for place, (term, reduced) in enumerate(zip(structure.local, structure.reductions_of_skewed, strict=True)):
-                maps, back = term.maps(problem.dim), np.eye(term.size) if reduced.back is None else reduced.back
+                maps, back = maps_of(term, problem.dim), np.eye(term.size) if reduced.back is None else reduced.back
                 forth = np.eye(term.size) if reduced.forth is None else reduced.forth
                 z, weights = draws.points(len(forth), place)
                 half = jnp.linalg.cholesky((forth @ maps) @ covariance @ (forth @ maps).swapaxes(1, 2))

@@ -69,9 +69,8 @@ class NutsStart:
             value = _on_host(problem, vector, data)
         else:
             known = problem.function
-            function = RealLine(
-                known.target, known.space, known.unravel_hyper
-            )  # it notes the precision it is traced in
+            # One of its own: it notes the precision it is traced in.
+            function = RealLine(known.target, known.space, known.unravel_hyper)
             value = function(jnp.asarray(vector), jax.tree.map(jnp.asarray, data), jnp.asarray(hyper.free))
         return _joint(problem, hyper, value, vector)
 

@@ -47,9 +47,7 @@ class Run:
 
     def __init__(self, settings: Settings, batch: Batch, points: np.ndarray, watch: Watcher, *, polishes: bool = False):
         self.settings, self.batch, self.points, self.watch = settings, batch, points, watch
-        self.slack = (
-            0.0 if polishes else settings.tolerance
-        )  # nats: who polishes goes to the very top, whatever it costs
+        self.slack = 0.0 if polishes else settings.tolerance  # nats: who polishes goes to the very top
         problem, family = batch.problem, settings.family
         self.standing = Standing(settings, batch, points)
         self.check_draws = check_draws_of(problem.dim, settings.seed)

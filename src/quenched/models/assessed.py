@@ -6,7 +6,7 @@ and the posterior is handed to `assess` when somebody asks.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,37 +21,41 @@ from quenched.results import Fit
 from quenched.targets import Model
 
 
+class RowLikelihood(NamedTuple):
+    """What rows say of their predictors η; data are those of all rows, with the constants of the model."""
+
+    name: str  # of the model
+    log_density: Callable[[Any, Any], Any]  # log_density(η, data): (N,), in JAX
+    draw: Callable[[np.random.Generator, np.ndarray, dict[str, Any]], np.ndarray]  # draw(random, η, data): observations
+
+
 def assessed(
-    log_density: Callable[[Any, Any], Any],
+    likelihood: RowLikelihood,
     posterior: PredictorPosterior,
     X: Any,
     y: np.ndarray,
     weights: np.ndarray | None,
     *,
-    draw: Callable[[np.random.Generator, np.ndarray, dict[str, Any]], np.ndarray],
-    name: str,
     features: list[str],
     seed: int,
-    **constants: Any,
+    constants: dict[str, Any],
 ) -> Fit:
     """A `Fit` with the posterior of an estimator.
 
     Parameters
     ----------
-    log_density
-        Of each row, log_density(η, data): (N,).
+    likelihood
+        Written out.
     posterior
         What was found.
     X, y, weights
         The training rows, what was observed, and how often each counts.
-    draw
-        draw(random, η, data): replicated observations.
-    name, features
-        Of the model, and of the columns.
+    features
+        Names of the columns.
     seed
         Of the check draws.
     constants
-        What the log density needs besides.
+        What the likelihood and the prior of the intercept need besides.
     """
     view, n_predictors = posterior.view, len(posterior.mean)
     data = {
@@ -69,19 +73,19 @@ def assessed(
 
     def log_likelihood(samples: Any) -> dict[str, np.ndarray]:
         with in_double():
-            each = jax.jit(jax.vmap(lambda p: data["weights"] * log_density(_predictors(p, data), data)))
+            each = jax.jit(jax.vmap(lambda p: data["weights"] * likelihood.log_density(_predictors(p, data), data)))
             return {"y": np.asarray(each(samples))}
 
     def predict(samples: Any, seed: int) -> dict[str, np.ndarray]:
         with in_double():
             predictors = np.asarray(jax.vmap(lambda p: _predictors(p, data))(samples))
-        return {"y": draw(generator(seed, Purpose.NOISE), predictors, data)}
+        return {"y": likelihood.draw(generator(seed, Purpose.NOISE), predictors, data)}
 
     model = Model(
-        _Joint(log_density),
+        _Joint(likelihood.log_density),
         start,
         data=data,
-        name=name,
+        name=likelihood.name,
         dims={"coef": ("feature",) if one else ("contrast", "feature"), "intercept": () if one else ("contrast",)},
         coords={"feature": features},
         predict=predict,
@@ -113,34 +117,46 @@ class _Joint:
         return jnp.sum(data["weights"] * rows) + prior
 
 
-def gaussian(predictors: Any, data: Any) -> Any:
+def _gaussian(predictors: Any, data: Any) -> Any:
     """log N(y; η, 1/β)."""
     beta = data["noise_precision"]
     return 0.5 * jnp.log(beta / (2 * jnp.pi)) - 0.5 * beta * (data["y"] - predictors) ** 2
 
 
-def bernoulli(predictors: Any, data: Any) -> Any:
+def _bernoulli(predictors: Any, data: Any) -> Any:
     """log σ(±η)."""
     return jax.nn.log_sigmoid((2.0 * data["y"] - 1.0) * predictors)
 
 
-def poisson(predictors: Any, data: Any) -> Any:
+def _poisson(predictors: Any, data: Any) -> Any:
     """log Poisson(y; eᵑ)."""
     return data["y"] * predictors - jnp.exp(predictors) - jax.scipy.special.gammaln(data["y"] + 1.0)
 
 
-def categorical(predictors: Any, data: Any) -> Any:
+def _categorical(predictors: Any, data: Any) -> Any:
     """log softmax(contrasts η) of the label."""
     scores = predictors @ data["contrasts"].T
     return jnp.take_along_axis(jax.nn.log_softmax(scores), data["y"][:, None], axis=1)[:, 0]
 
 
-def tossed(random: np.random.Generator, predictors: np.ndarray, data: Any) -> np.ndarray:
+def _tossed(random: np.random.Generator, predictors: np.ndarray, data: Any) -> np.ndarray:
     """Labels 0 and 1."""
     return (random.uniform(size=predictors.shape) < expit(predictors)).astype(np.int64)
 
 
-def chosen(random: np.random.Generator, predictors: np.ndarray, data: Any) -> np.ndarray:
+def _chosen(random: np.random.Generator, predictors: np.ndarray, data: Any) -> np.ndarray:
     """Places of classes: the largest of the scores, each with noise of Gumbel's distribution."""
     scores = predictors @ np.asarray(data["contrasts"]).T
     return np.argmax(scores + random.gumbel(size=scores.shape), axis=-1)
+
+
+GAUSSIAN = RowLikelihood(
+    "linear regression",
+    _gaussian,
+    lambda random, predictors, data: random.normal(predictors, data["noise_precision"] ** -0.5),
+)
+BERNOULLI = RowLikelihood("logistic regression", _bernoulli, _tossed)
+CATEGORICAL = RowLikelihood("logistic regression", _categorical, _chosen)
+POISSON = RowLikelihood(
+    "Poisson regression", _poisson, lambda random, predictors, data: random.poisson(np.exp(predictors))
+)

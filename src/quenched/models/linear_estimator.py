@@ -9,8 +9,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from quenched.models.assessed import RowLikelihood, assessed
 from quenched.models.checked import TakesSparse, new_rows, seed_of
-from quenched.models.linear_predictors import Likelihood, LinearProblem, Path, lay_out, raise_linear_bound
+from quenched.models.linear_predictors import INTERCEPT_SD, Likelihood, LinearProblem, Path, lay_out, raise_linear_bound
 from quenched.models.predictor_posterior import PredictorPosterior
 from quenched.numbers import positive_number, whole_number, yes_or_no
 from quenched.results import Fit
@@ -45,12 +46,17 @@ class LinearEstimator(TakesSparse, BaseEstimator, ABC):
         if "_training" not in vars(self):
             raise ValueError("fit_: the training rows are not pickled with an estimator; call fit(X, y) again.")
         if "_assessed" not in vars(self):
-            self._assessed = self._assess(*self._training)
+            likelihood, constants = self._written_out()
+            of_intercept = {"intercept_mean": 0.0, "intercept_sd": INTERCEPT_SD, "flat_intercept": False}
+            options: dict[str, Any] = {"features": self._names(), "seed": self._seed}
+            self._assessed = assessed(
+                likelihood, self._posterior, *self._training, constants=of_intercept | constants, **options
+            )
         return self._assessed
 
     @abstractmethod
-    def _assess(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> Fit:
-        """The posterior judged against its log density written out."""
+    def _written_out(self) -> tuple[RowLikelihood, dict[str, Any]]:
+        """The likelihood by which the posterior is judged, and the constants in which it departs from the usual ones."""
 
     def _begin(self) -> None:
         """Check the numbers that were given to the constructor."""

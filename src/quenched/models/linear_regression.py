@@ -7,13 +7,12 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from quenched.models import assessed
+from quenched.models.assessed import GAUSSIAN, RowLikelihood
 from quenched.models.checked import checked_training
 from quenched.models.linear_estimator import LARGE, LinearEstimator, work_of
 from quenched.models.linear_predictors import View, check_precision, decompose, solve_linear
 from quenched.models.predictor_posterior import PredictorPosterior, dense
 from quenched.numbers import yes_or_no
-from quenched.results import Fit
 from quenched.threads import quiet_blas
 
 _INTERCEPT_SDS = 10.0  # standard deviations of y: the height of the flat prior of the intercept
@@ -138,19 +137,6 @@ class LinearRegression(RegressorMixin, LinearEstimator):
                 stacklevel=3,
             )
 
-    def _assess(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> Fit:
-        return assessed.assessed(
-            assessed.gaussian,
-            self._posterior,
-            X,
-            y,
-            weights,
-            draw=lambda random, predictors, data: random.normal(predictors, data["noise_precision"] ** -0.5),
-            name="linear regression",
-            features=self._names(),
-            seed=self._seed,
-            noise_precision=self.noise_precision_,
-            intercept_mean=0.0,
-            intercept_sd=self._intercept_sd,
-            flat_intercept=True,
-        )
+    def _written_out(self) -> tuple[RowLikelihood, dict[str, Any]]:
+        of_intercept = {"intercept_sd": self._intercept_sd, "flat_intercept": True}
+        return GAUSSIAN, of_intercept | {"noise_precision": self.noise_precision_}

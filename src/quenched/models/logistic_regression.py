@@ -6,11 +6,10 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from quenched.draws import Purpose, matched, smallest, stream
-from quenched.models import assessed
+from quenched.models.assessed import BERNOULLI, CATEGORICAL, RowLikelihood
 from quenched.models.checked import checked_classes, checked_training
 from quenched.models.linear_estimator import LinearEstimator
 from quenched.models.linear_predictors import (
-    INTERCEPT_SD,
     Bernoulli,
     Categorical,
     check_precision,
@@ -20,7 +19,6 @@ from quenched.models.linear_predictors import (
 )
 from quenched.models.predictor_posterior import posterior_of
 from quenched.numbers import whole_number
-from quenched.results import Fit
 
 _NUMBERS = 2**21  # rows times points times classes in a round, if so many are needed
 _NEW_ROWS = 512  # frozen points per new row
@@ -143,8 +141,7 @@ class LogisticRegression(ClassifierMixin, LinearEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each sample."""
-        probability = self.predict_proba(X)
-        return self.classes_[np.argmax(probability, axis=1)]
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
 
     @property
     def _mix(self) -> np.ndarray:
@@ -171,20 +168,6 @@ class LogisticRegression(ClassifierMixin, LinearEstimator):
         least = smallest("matched", n_predictors)
         return matched(max(n, least), n_predictors, stream(self._seed, Purpose.PROJECTION, index)).points
 
-    def _assess(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> Fit:
+    def _written_out(self) -> tuple[RowLikelihood, dict[str, Any]]:
         two = len(self.classes_) == 2
-        return assessed.assessed(
-            assessed.bernoulli if two else assessed.categorical,
-            self._posterior,
-            X,
-            y,
-            weights,
-            draw=assessed.tossed if two else assessed.chosen,
-            name="logistic regression",
-            features=self._names(),
-            seed=self._seed,
-            intercept_mean=0.0,
-            intercept_sd=INTERCEPT_SD,
-            flat_intercept=False,
-            **({} if two else {"contrasts": contrasts(len(self.classes_))}),
-        )
+        return (BERNOULLI, {}) if two else (CATEGORICAL, {"contrasts": contrasts(len(self.classes_))})

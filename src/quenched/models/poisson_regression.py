@@ -6,17 +6,12 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
-from quenched.models import assessed
+from quenched.models.assessed import POISSON, RowLikelihood
 from quenched.models.checked import checked_training
 from quenched.models.linear_estimator import LinearEstimator
-from quenched.models.linear_predictors import (
-    INTERCEPT_SD,
-    Poisson,
-    check_precision,
-)
+from quenched.models.linear_predictors import Poisson, check_precision
 from quenched.models.predictor_posterior import posterior_of
 from quenched.numbers import yes_or_no
-from quenched.results import Fit
 
 
 class PoissonRegression(RegressorMixin, LinearEstimator):
@@ -133,18 +128,5 @@ class PoissonRegression(RegressorMixin, LinearEstimator):
         tags.target_tags.positive_only = True
         return tags
 
-    def _assess(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> Fit:
-        return assessed.assessed(
-            assessed.poisson,
-            self._posterior,
-            X,
-            y,
-            weights,
-            draw=lambda random, predictors, data: random.poisson(np.exp(predictors)),
-            name="Poisson regression",
-            features=self._names(),
-            seed=self._seed,
-            intercept_mean=self._offset,
-            intercept_sd=INTERCEPT_SD,
-            flat_intercept=False,
-        )
+    def _written_out(self) -> tuple[RowLikelihood, dict[str, Any]]:
+        return POISSON, {"intercept_mean": self._offset}

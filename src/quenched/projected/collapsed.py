@@ -22,8 +22,9 @@ from quenched.families import LOG_TWO_PI, Pattern, SparseGaussian
 from quenched.objective import Problem
 from quenched.precision import in_double
 from quenched.projected.bound import Structure, structure_of
+from quenched.projected.pieces import Looked
 from quenched.projected.programs import programs_of
-from quenched.projected.seeing import Looked, Sight
+from quenched.projected.seeing import Sight
 from quenched.targets import Hyper
 from quenched.trust import Weights, weigh_ratios
 
@@ -142,7 +143,7 @@ class _Integrals:
         units[split.outer, np.arange(len(split.outer))] = 1.0
         self.scale = np.linalg.cholesky(posterior.factor.solve(units)[split.outer])
         self._condition(posterior)
-        self.terms = [_Rows(sight, split, self.spread, problem) for sight in structure.sights]
+        self.terms = [_GroupedRows(sight, split, self.spread, problem) for sight in structure.sights]
 
     def _condition(self, posterior: SparseGaussian) -> None:
         """q(u_c | g): `slopes` of its mean in g, points around it, and their log density and weight."""
@@ -199,7 +200,7 @@ class _Integrals:
         return value, moments / self.sd ** np.array([1, 2, 1, 2])[:, None]
 
 
-class _Rows:
+class _GroupedRows:
     """The rows of a term, by the group that each belongs to; those of no group are counted last."""
 
     def __init__(self, sight: Sight, split: _Split, spread: np.ndarray, problem: Problem):

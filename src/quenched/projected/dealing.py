@@ -18,7 +18,8 @@ import jax
 import numpy as np
 
 from quenched.projected.mixing import column_sums, keys, mixed, of_values, row_sums
-from quenched.projected.seeing import Looked, Multiplied, Sight
+from quenched.projected.pieces import Looked, Multiplied
+from quenched.projected.seeing import Sight
 
 _ROUNDS = 32  # in which coordinates are told apart by what meets them
 _ALIKE = (8, 1 / 16)  # so many, and such a share of a leaf, may be alike

@@ -5,69 +5,12 @@ Aᵀ H A adds to a precision at no other entries. Both are looked up at places t
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from quenched.families import Factor, Pattern
-from quenched.targets import LocalTerm, Piece, SparseRows
-
-
-@dataclass(frozen=True, eq=False)
-class Looked:
-    """Numbers that are few coordinates of w, or a few of them times coefficients.
-
-    `positions` (rows, size, k); `coefficients` (rows, k) or None where k is one. One row stands for all if all are alike.
-    """
-
-    positions: np.ndarray
-    coefficients: np.ndarray | None = None
-
-    @property
-    def size(self) -> int:
-        return self.positions.shape[1]
-
-    @property
-    def flat(self) -> np.ndarray:
-        """Positions as (rows, size * k)."""
-        return self.positions.reshape(len(self.positions), -1)
-
-    @property
-    def k(self) -> int:
-        return self.positions.shape[2]
-
-    def means(self, vector: np.ndarray) -> np.ndarray:
-        found = vector[self.positions]
-        return found[:, :, 0] if self.coefficients is None else np.einsum("nsk,nk->ns", found, self.coefficients)
-
-
-@dataclass(frozen=True, eq=False)
-class Multiplied:
-    """Numbers that are the rows of a dense design times coordinates: `positions` (columns, size)."""
-
-    design: np.ndarray
-    positions: np.ndarray
-
-    @property
-    def size(self) -> int:
-        return self.positions.shape[1]
-
-    def means(self, vector: np.ndarray) -> np.ndarray:
-        return self.design @ vector[self.positions]
-
-    def sees_all(self, pattern: Pattern) -> bool:
-        """One number a row, of all coordinates in their order, of which none is eliminated."""
-        return pattern.all_root and self.size == 1 and np.array_equal(self.positions[:, 0], np.arange(pattern.dim))
-
-
-def _seen(piece: Piece) -> Looked | Multiplied:
-    design = piece.design
-    if isinstance(design, SparseRows):
-        return Looked(piece.positions[design.columns].swapaxes(1, 2), design.values)
-    if design is not None:
-        return Multiplied(np.asarray(design), piece.positions)
-    return Looked((piece.positions[None] if piece.shared else piece.positions)[:, :, None])
+from quenched.projected.pieces import Looked, Multiplied, pair_of, seen
+from quenched.targets import LocalTerm
 
 
 class Sight:
@@ -75,11 +18,10 @@ class Sight:
 
     def __init__(self, term: LocalTerm, pattern: Pattern | None = None):
         self.term, self.n, self.size = term, term.n, term.size
-        self.pieces = [_seen(piece) for piece in term.pieces]
+        self.pieces = [seen(piece) for piece in term.pieces]
         self.begins = np.cumsum([0, *(piece.size for piece in self.pieces)])
         if pattern is not None:
-            self.pattern = pattern
-            self.places = dict(self._places())
+            self.met = {(a, b): pair_of(self.pieces[a], self.pieces[b], pattern) for a, b in self._blocks()}
 
     def pairs(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Pairs of coordinates that meet in some row."""
@@ -138,8 +80,8 @@ class Sight:
     def covariances(self, precision: Factor) -> np.ndarray:
         """(n, size, size), from a precision that is factored."""
         found = np.empty((self.n, self.size, self.size))
-        for a, b in self._blocks():
-            block = self._covariance(a, b, precision)
+        for (a, b), pair in self.met.items():
+            block = pair.covariance(precision)
             rows, columns = self._slice(a), self._slice(b)
             found[:, rows, columns] = block
             if a != b:
@@ -148,8 +90,8 @@ class Sight:
 
     def add_curvature(self, values: np.ndarray, curvature: np.ndarray) -> None:
         """Add Σ Aᵀ H A over the rows to the values of a precision, for symmetric H (n, size, size)."""
-        for a, b in self._blocks():
-            self._add(a, b, values, curvature[:, self._slice(a), self._slice(b)])
+        for (a, b), pair in self.met.items():
+            pair.add(values, curvature[:, self._slice(a), self._slice(b)])
         values[-1] = 0.0
 
     # Pairs of pieces.
@@ -167,121 +109,3 @@ class Sight:
     @staticmethod
     def _coordinates(piece: Looked | Multiplied) -> np.ndarray:
         return np.unique(piece.positions)
-
-    def _places(self) -> Iterator[tuple[tuple[int, int], tuple]]:
-        places = self.pattern.places
-        for a, b in self._blocks():
-            one, other = self.pieces[a], self.pieces[b]
-            if isinstance(one, Looked) and isinstance(other, Looked):
-                found = places(one.flat[:, :, None], other.flat[:, None, :])
-                doubled = one.flat[:, :, None] == other.flat[:, None, :]
-                twice = np.where(doubled, 2.0, 1.0) if a != b and doubled.any() else None
-                if a == b:
-                    lower, upper = np.tril_indices(found.shape[1])
-                    same = one.flat[:, lower] == one.flat[:, upper]
-                    twice = np.where(same & (lower != upper), 2.0, 1.0) if (same & (lower != upper)).any() else None
-                yield (a, b), (found, twice)
-            elif isinstance(one, Multiplied) and isinstance(other, Multiplied):
-                found = places(one.positions[:, :, None, None], other.positions[None, None])
-                lower = np.ravel_multi_index(np.tril_indices(len(one.positions)), 2 * (len(one.positions),))
-                yield (a, b), (found, lower)
-            elif isinstance(one, Multiplied) and isinstance(other, Looked):
-                unique, at = np.unique(other.flat, return_inverse=True)
-                at = at.reshape(other.flat.shape)
-                yield (a, b), (places(unique[:, None, None], one.positions[None]), at)
-
-    def _covariance(self, a: int, b: int, precision: Factor) -> np.ndarray:
-        one, other, known = self.pieces[a], self.pieces[b], self.places[a, b]
-        if isinstance(one, Looked) and a == b and one.flat.shape[1] == 1:
-            found = precision.variances[one.flat]
-            return (found if one.coefficients is None else found * one.coefficients**2)[:, :, None]
-        if isinstance(one, Multiplied) and a == b and one.sees_all(self.pattern):
-            half = precision.half(one.design).T  # no inverse is needed
-            return np.einsum("nm,nm->n", half, half)[:, None, None]
-        values = precision.inverse
-        if isinstance(one, Looked) and isinstance(other, Looked):
-            block = values[known[0]].reshape(-1, one.size, one.k, other.size, other.k)
-            if one.coefficients is not None:
-                block = np.einsum("nskto,nk->nsto", block, one.coefficients)[:, :, None]
-            if other.coefficients is not None:
-                block = np.einsum("nskto,no->nskt", block, other.coefficients)[..., None]
-            return block[:, :, 0, :, 0]
-        assert isinstance(one, Multiplied)
-        if isinstance(other, Multiplied):
-            block, found = values[known[0]], np.empty((self.n, one.size, other.size))
-            for s in range(one.size):
-                for t in range(s + 1 if a == b else other.size):
-                    found[:, s, t] = np.einsum("nm,nm->n", one.design @ block[:, s, :, t], other.design)
-                    if a == b:
-                        found[:, t, s] = found[:, s, t]
-            return found
-        places, at = known
-        across = values[places]  # (unique, columns, size)
-        found = np.empty((self.n, one.size, other.size))
-        for s in range(one.size):
-            by_atom = [
-                np.sum(one.design * across[at[:, j], :, s], axis=1)
-                if len(at) > 1
-                else one.design @ across[at[0, j], :, s]
-                for j in range(at.shape[1])
-            ]
-            atoms = np.stack(by_atom, axis=1).reshape(self.n, other.size, other.k)
-            found[:, s] = (
-                atoms[:, :, 0] if other.coefficients is None else np.einsum("ntk,nk->nt", atoms, other.coefficients)
-            )
-        return found
-
-    def _add(self, a: int, b: int, values: np.ndarray, block: np.ndarray) -> None:
-        one, other, known = self.pieces[a], self.pieces[b], self.places[a, b]
-        if isinstance(one, Looked) and isinstance(other, Looked):
-            places, twice = known
-            if len(places) < len(block):  # all rows see the same
-                block = block.sum(axis=0, keepdims=True)
-            weights = block[:, :, None, :, None]
-            if one.coefficients is not None:
-                weights = weights * one.coefficients[:, None, :, None, None]
-            if other.coefficients is not None:
-                weights = weights * other.coefficients[:, None, None, None, :]
-            weights = weights.reshape(len(weights), one.size * one.k, other.size * other.k)
-            if a == b:
-                lower, upper = np.tril_indices(weights.shape[1])
-                weights, places = weights[:, lower, upper], places[:, lower, upper]
-            _scatter(values, places, weights if twice is None else weights * twice)
-            return
-        assert isinstance(one, Multiplied)
-        for s in range(one.size):
-            if isinstance(other, Multiplied):
-                for t in range(other.size if a != b else s + 1):
-                    places = known[0][:, s, :, t]
-                    if a == b and one.sees_all(self.pattern):  # above its diagonal nobody looks
-                        values[:-1] += _square(one.design, block[:, 0, 0]).ravel()
-                    elif a == b and s == t:  # one triangle stands for both
-                        product, places = _square(one.design, block[:, s, s]), places.ravel()[known[1]]
-                        _scatter(values, places, product.ravel()[known[1]])
-                    else:
-                        _scatter(values, places, one.design.T @ (block[:, s, t, None] * other.design))
-                continue
-            places, at = known
-            for j in range(at.shape[1]):
-                t, k = divmod(j, other.k)
-                weights = block[:, s, t] if other.coefficients is None else block[:, s, t] * other.coefficients[:, k]
-                if len(at) == 1:
-                    _scatter(values, places[at[0, j], :, s], one.design.T @ weights)
-                    continue
-                chosen = scipy.sparse.csr_array((weights, (at[:, j], np.arange(self.n))), (len(places), self.n))
-                _scatter(values, places[:, :, s], chosen @ one.design)
-
-
-def _square(design: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """designᵀ diag(weights) design; half the work where no weight is negative, for BLAS knows a square."""
-    if weights.min() < 0.0:
-        return design.T @ (weights[:, None] * design)
-    half = np.sqrt(weights)[:, None] * design
-    return half.T @ half
-
-
-def _scatter(values: np.ndarray, places: np.ndarray, weights: np.ndarray) -> None:
-    if 4 * places.size > len(values):
-        values += np.bincount(places.ravel(), weights.ravel(), len(values))
-    else:
-        np.add.at(values, places, weights)

@@ -120,9 +120,8 @@ class Fit(Weighed):
     log_ratios: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)  # log p − log q at check draws
     remarks: tuple[str, ...] = field(default=(), repr=False)  # what a person should know besides
     collapsed: Collapsed | None = field(default=None, repr=False)  # weighed instead, where all at once are too many
-    outlook: Lookout | Further | None = field(
-        default=None, repr=False
-    )  # beyond the check: whom to ask, or what was seen
+    # Beyond the check: whom to ask, or what was seen.
+    outlook: Lookout | Further | None = field(default=None, repr=False)
     origin: Origin | None = field(default=None, repr=False)  # None after loading; `attach` restores it
     _kept: dict[str, Any] = field(default_factory=dict, repr=False, init=False)  # what was worked out about it
 

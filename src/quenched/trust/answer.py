@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 DRAWS_MATTER = "draws matter"  # the rule that more draws would mend
 OTHER_MODE = "another mode"  # the rule that no Gaussian mends, nor a warp
+<<<<<<< HEAD
 FAR_OFF = "family is far off"  # the rule that no number of draws mends
 OF_FAMILY = (
     FAR_OFF,
@@ -30,16 +31,19 @@ FURTHER_OUT = (
     "means further out",
     "further out",
 )  # where samples of the posterior do not come, nor resampling with them
+=======
+# Rules on weights where samples of the posterior do not come, nor resampling with them; and all rules on weights.
+FURTHER_OUT = ("means further out", "further out")
+OF_FAMILY = (*FURTHER_OUT, "family is far off", "means differ", "tails differ", "sds differ", "family nearly fits")
+>>>>>>> house
 _FEW = 3  # parameters that are named apart from thousands
 _FEW_RATIOS = 100  # with fewer nothing can be said of a tail
 _APART = 0.2  # of the mass: by which they are not quite one; sds were then off by 15 % and more
-_IN_TAILS = (
-    0.04  # times √dim: the same where weights cannot be trusted; Student's t of 7 has as much, and an sd 7 % off
-)
+# Times √dim: the same where weights cannot be trusted; Student's t of 7 has as much, and an sd 7 % off.
+_IN_TAILS = 0.04
 _ROUNDED = 0.1  # nats lost to rounding, from which check draws tell nothing
-_RESTLESS = (
-    0.15  # the same of good weights, from draws further out: right posteriors were moved by 0.13, wrong ones by 0.2
-)
+# The same of good weights, from draws further out: right posteriors were moved by 0.13, wrong ones by 0.2.
+_RESTLESS = 0.15
 _CALM = 0.1  # of an sd: what weights may move a mean or an sd where they cannot be trusted, and yet leave it alone
 _STILL = 0.05  # the same of a mean by draws further out: they saw 0.07 of 0.36 sds, by which a mixture's was off
 

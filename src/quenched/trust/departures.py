@@ -19,9 +19,8 @@ MEAN_DRIFT, SD_DRIFT = 0.05, 0.1  # in sds, and relative: what other draws may c
 BULK = 0.8  # of the samples that the weights must keep where only the tails differ
 VARIATION = 0.15  # of the mass, by which target and posterior may differ where only the tails do
 _SHIFT, _RATIO = 0.1, 0.15  # of a mean in sds, and of an sd relative to itself, that weights may change
-_UNSEEN = (
-    0.075  # of a mean, in sds: the same where weights are so uneven that they miss a part of what they would change
-)
+# Of a mean, in sds: the same where weights are so uneven that they miss a part of what they would change.
+_UNSEEN = 0.075
 _CONSTANT = 1e-12  # of its mean: the spread of a number that does not vary
 
 

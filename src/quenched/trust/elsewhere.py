@@ -10,9 +10,8 @@ import numpy as np
 from quenched.posterior import Posterior
 from quenched.transforms import Space
 
-_STEPS = np.array(
-    [*np.arange(2.0, 6.1, 0.5), 7, 8, 9, 10, 12, 14, 16, 19, 22, 26, 30]
-)  # sds at which a ray is looked at
+# Sds at which a ray is looked at.
+_STEPS = np.array([*np.arange(2.0, 6.1, 0.5), 7, 8, 9, 10, 12, 14, 16, 19, 22, 26, 30])
 _VALLEY = 0.5  # nats that lie between two modes, seen from either
 _WORTH = 0.15  # of an sd, which another mode, were it as wide as this one, would add
 _TOP = (1, 8, 32, 128)  # check draws of the largest ratios, to whose mean a ray goes

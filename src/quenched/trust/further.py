@@ -28,10 +28,7 @@ MOST_AXES = 64  # parameters along which draws are stretched
 _EACH = 64  # draws along every parameter
 _STRETCHED = 3.0  # times their standard deviation there
 _WIDER = 2.5  # over √dim, added to one: times all standard deviations of the draws that are wider in all
-_RULES, _COUNTS = (
-    0.1,
-    0.03,
-)  # of a second moment: what a draw holds that rules it, and what one holds that hardly counts
+_RULES, _COUNTS = 0.1, 0.03  # of a second moment: what a draw holds that rules it, and one that hardly counts
 
 
 class Further(NamedTuple):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-GOOD, BAD, HOPELESS = 0.5, 0.7, 1.0  # k-hat
+GOOD, BAD = 0.5, 0.7  # k-hat
 _FEWEST_IN_TAIL = 5
 _SAME = 1e-8  # relative differences of log ratios that are none: posterior and target are one
 _PRIOR_SHAPE, _PRIOR_WEIGHT = 0.5, 10  # of the shape, in samples: keeps that of a short tail from running wild

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_expit, logsumexp
 
-from quenched.models.linear_predictors import Design, View, logistic_problem, site_posterior
+from quenched.models.linear_predictors import Design, View, site_posterior
 from quenched.paper.rivals import jaakkola_jordan
+from quenched.paper.rivals.best_gaussian import logistic_problem
 from quenched.paper.rivals.jaakkola_jordan import quadratic_coefficient
 
 

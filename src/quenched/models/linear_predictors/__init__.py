@@ -6,21 +6,7 @@ from quenched.models.linear_predictors.arguments import (
     checked_features,
     checked_vector,
 )
-from quenched.models.linear_predictors.best_gaussian import (
-    LogisticPosterior,
-    answer,
-    best_gaussian,
-    logistic_bound,
-    logistic_problem,
-    raise_linear_bound,
-)
 from quenched.models.linear_predictors.design import Design, View, lay_out
-from quenched.models.linear_predictors.exact_linear_regression import (
-    ExactLinearRegression,
-    decompose,
-    exact_linear_regression,
-    solve_linear,
-)
 from quenched.models.linear_predictors.likelihoods import (
     Bernoulli,
     Categorical,
@@ -29,13 +15,14 @@ from quenched.models.linear_predictors.likelihoods import (
     contrasts,
     softmax_expectations,
 )
+from quenched.models.linear_predictors.linear_bound import raise_linear_bound
+from quenched.models.linear_predictors.linear_evidence import decompose, solve_linear
 from quenched.models.linear_predictors.quadrature import softplus_expectations
 from quenched.models.linear_predictors.sites import (
     INTERCEPT_SD,
     LinearProblem,
     Path,
     SiteRound,
-    predictors,
     raise_sites,
     site_posterior,
 )
@@ -45,27 +32,19 @@ __all__ = [
     "Bernoulli",
     "Categorical",
     "Design",
-    "ExactLinearRegression",
     "Likelihood",
     "LinearProblem",
-    "LogisticPosterior",
     "Path",
     "Poisson",
     "SiteRound",
     "View",
-    "answer",
-    "best_gaussian",
     "check_precision",
     "check_rounds",
     "checked_features",
     "checked_vector",
     "contrasts",
     "decompose",
-    "exact_linear_regression",
     "lay_out",
-    "logistic_bound",
-    "logistic_problem",
-    "predictors",
     "raise_linear_bound",
     "raise_sites",
     "site_posterior",

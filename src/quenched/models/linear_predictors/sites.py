@@ -20,6 +20,7 @@ from scipy.linalg.lapack import dtrtri  # pyright: ignore
 from quenched.models.linear_predictors.arguments import Array
 from quenched.models.linear_predictors.design import Design, sound_factor
 
+_MEMORY = 8  # rounds that are extrapolated from
 _NEARLY = 1.0  # nats that a bound which is not exact may fall below its highest: at rest it is nearly that
 INTERCEPT_SD = 10.0  # of the prior of an intercept, on the scale of the predictor
 
@@ -122,7 +123,7 @@ def site_posterior(design: Design, site_precision: Array, linear: Array, prior: 
     factor = _precision_factor(design, counted, precision_of_all)
     inverse = dtrtri(factor, lower=1)[0]
     mean = inverse.T @ (inverse @ linear)
-    means, variances = predictors(design, mean, inverse, site_precision.shape)
+    means, variances = _predictors(design, mean, inverse, site_precision.shape)
     covered = np.sum(inverse**2, axis=0) * precision_of_all  # the diagonal of PΣ
     rank = design.view.rank
     is_weight = np.tile(np.arange(len(prior)) < rank, n_predictors)
@@ -141,7 +142,7 @@ def site_posterior(design: Design, site_precision: Array, linear: Array, prior: 
     )
 
 
-def predictors(design: Design, mean: Array, inverse: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
+def _predictors(design: Design, mean: Array, inverse: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
     """Means and (co)variances of the linear predictors of all rows: (N,) and (N,), or (N, d) and (N, d, d)."""
     n_predictors = 1 if len(shape) == 1 else shape[1]
     of_each = mean.reshape(n_predictors, -1)
@@ -221,7 +222,6 @@ def raise_sites(
     max_rounds: int,
     tolerance: float,
     *,
-    memory: int = 8,
     metric: Array | None = None,
     exact: bool = True,
 ) -> Path:
@@ -236,8 +236,6 @@ def raise_sites(
         The map, and a point.
     max_rounds, tolerance
         It ends after so many rounds, or where the error is below.
-    memory
-        Rounds that are extrapolated from.
     metric
         Weight of each coordinate of a point in the residual that the extrapolation makes small.
     exact
@@ -250,7 +248,7 @@ def raise_sites(
         if after is None:
             return Path(now, np.array(history), False)
         now = after
-        past = [*past[-memory:], now]
+        past = [*past[-_MEMORY:], now]
         history.append(now.bound)
     return Path(now, np.array(history), now.error <= tolerance)
 

@@ -7,11 +7,11 @@ import numpy as np
 
 from quenched.draws import iid, matched
 from quenched.fitting import Alternating, Joint, fit
-from quenched.models.linear_predictors import exact_linear_regression
 from quenched.paper.experiments.experiment import Experiment, Section, results
 from quenched.paper.experiments.features import radial_basis
 from quenched.paper.experiments.records import Record, summarise
 from quenched.paper.experiments.tasks import Outcome, Task
+from quenched.paper.rivals import exact_linear_regression
 from quenched.plots import BLUE, GREEN, GREY, ORANGE, SMALL, dress, new_figure
 from quenched.report import figure, table
 from quenched.targets import regression

@@ -16,7 +16,6 @@ from scipy.special import expit
 from quenched.baselines import laplace
 from quenched.draws import iid
 from quenched.fitting import Alternating, Joint, fit
-from quenched.models.linear_predictors import LogisticPosterior, best_gaussian, logistic_bound
 from quenched.paper.datasets import partition as load_partition
 from quenched.paper.experiments import printed
 from quenched.paper.experiments.experiment import Experiment, Section, results
@@ -24,7 +23,7 @@ from quenched.paper.experiments.features import radial_basis
 from quenched.paper.experiments.gains import gains
 from quenched.paper.experiments.records import Record, beside, by_method, shown, summarise
 from quenched.paper.experiments.tasks import Outcome, Task
-from quenched.paper.rivals import jaakkola_jordan
+from quenched.paper.rivals import LogisticPosterior, best_gaussian, jaakkola_jordan, logistic_bound
 from quenched.report import Markup, table
 from quenched.results import Fit
 from quenched.targets import with_gaussian_prior

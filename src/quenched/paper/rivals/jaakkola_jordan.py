@@ -15,15 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit
 
-from quenched.models.linear_predictors import (
-    LogisticPosterior,
-    SiteRound,
-    answer,
-    check_rounds,
-    logistic_problem,
-    raise_sites,
-    site_posterior,
-)
+from quenched.models.linear_predictors import SiteRound, check_rounds, raise_sites, site_posterior
+from quenched.paper.rivals.best_gaussian import LogisticPosterior, answer, logistic_problem
 
 Array = NDArray[np.float64]
 

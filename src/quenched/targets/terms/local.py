@@ -8,7 +8,6 @@ the row is `log_density(v_n, ...)`, transforms included. The log-Jacobian of the
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -121,21 +120,6 @@ class LocalTerm:
         JAX can trace and map it: over rows along the first axis of `numbers` and `own`, and over draws of the numbers.
         """
         return log_density_of(self.term, self.sights, numbers, own, data, hyper)
-
-    def log_densities(self, vector: np.ndarray, data: Any = None, hyper: Any = None) -> Array:
-        """Of every row, at one vector of the real line; `data` and `hyper` as `fit` was given them."""
-        of_row = lambda numbers, own: self.log_density(numbers, own, data, hyper)
-        return jax.jit(jax.vmap(of_row))(self.gather(vector), self.held)
-
-    def marginals(self, mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean (n, size) and covariance (n, size, size) of what the rows see under a dense Gaussian."""
-        maps = self.maps(len(mean))
-        return maps @ mean, maps @ covariance @ maps.swapaxes(1, 2)
-
-    def maps(self, dim: int) -> np.ndarray:
-        """A_n of every row, dense, (n, size, dim): for small problems."""
-        columns = [self.gather(unit) for unit in np.eye(dim)]
-        return np.stack(columns, axis=-1)
 
 
 def log_density_of(

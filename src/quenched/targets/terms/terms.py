@@ -5,7 +5,7 @@ designs) are its data, `Held` by each term, and are handed over with every call.
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -151,11 +151,7 @@ class Terms:
         return sum(jnp.sum(values) for values in self.log_densities(parameters, data, hyper))  # pyright: ignore
 
     def log_densities(
-        self,
-        parameters: Any,
-        data: tuple[tuple[Held, ...], Any],
-        hyper: Any = None,
-        places: Sequence[Array | None] | None = None,
+        self, parameters: Any, data: tuple[tuple[Held, ...], Any], hyper: Any = None
     ) -> tuple[Array, ...]:
         """The log density of every row, one array for each term.
 
@@ -167,27 +163,19 @@ class Terms:
             (held, given).
         hyper
             As `fit` was given them.
-        places
-            Rows to take, for each term; None takes all. Weighted by (rows in all) / (rows taken), the sum over rows that
-            are taken at random is an unbiased estimate of the sum over all.
         """
         leaves = dict(zip(parameter_names(parameters), map(jnp.asarray, jax.tree.leaves(parameters)), strict=True))
-        given, chosen = Given(data[1], hyper), places or (None,) * len(self.terms)
-        return tuple(
-            _of_rows(term, leaves, held, given, rows)
-            for term, held, rows in zip(self.terms, data[0], chosen, strict=True)
-        )
+        given = Given(data[1], hyper)
+        return tuple(_of_rows(term, leaves, held, given) for term, held in zip(self.terms, data[0], strict=True))
 
 
-def _of_rows(term: Term, leaves: dict[str, Any], held: Held, given: Given, places: Array | None) -> Array:
+def _of_rows(term: Term, leaves: dict[str, Any], held: Held, given: Given) -> Array:
     arrays = jax.tree.leaves(held)  # as many as there are, which may be a part of all
     n = (
         len(arrays[0])
         if arrays
         else term.n_rows({k: jnp.shape(leaf)[0] for k, leaf in leaves.items() if jnp.ndim(leaf)})
     )
-    numbered = jnp.arange(n) if places is None else places
-    own = held if places is None else take_rows(held, places)
 
     def of_row(number: Array, own: Held) -> Array:
         seen = {
@@ -196,12 +184,7 @@ def _of_rows(term: Term, leaves: dict[str, Any], held: Held, given: Given, place
         }
         return term.of_row(seen, own.rows, given)
 
-    return jax.vmap(of_row)(numbered, own)
-
-
-def take_rows(held: Held, places: Any) -> Held:
-    """Some of the rows."""
-    return jax.tree.map(lambda array: array[places], held)
+    return jax.vmap(of_row)(jnp.arange(n), held)
 
 
 def parameter_names(parameters: Any) -> list[str]:

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.linear_model import BayesianRidge
 
-from quenched.models.linear_predictors import exact_linear_regression
+from quenched.paper.rivals import exact_linear_regression
 
 SHAPES = {"tall": (60, 7), "square": (30, 30), "wide": (12, 25)}
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logsumexp
 
-from quenched.models.linear_predictors import best_gaussian, logistic_bound, softplus_expectations
-from quenched.paper.rivals import jaakkola_jordan
+from quenched.models.linear_predictors import softplus_expectations
+from quenched.paper.rivals import best_gaussian, jaakkola_jordan, logistic_bound
 
 
 def problem(n_items, n_weights, seed=0):
