@@ -1,11 +1,18 @@
 """Mixed models by formula, on small simulated tables."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas
 import pytest
+import scipy.stats as st
+from scipy.special import expit
 from sklearn.exceptions import NotFittedError
 
+import quenched as qd
 from quenched.models import MixedModel
+from quenched.models.mixed.design import read_design
+from quenched.models.mixed.terms import OfCorrelation, write
 
 pytest.importorskip("formulae")
 
@@ -16,6 +23,84 @@ def simulated():
     x = random.standard_normal(96)
     y = 1.0 + 0.5 * x + 0.8 * random.standard_normal(12)[group] + 0.6 * random.standard_normal(96)
     return pandas.DataFrame({"y": y, "x": x, "group": [f"g{one:02d}" for one in group]})
+
+
+RESPONSES = {
+    "gaussian": lambda table, eta, shape: st.norm.logpdf(table["y"], eta, shape),
+    "bernoulli": lambda table, eta, shape: st.bernoulli.logpmf(table["y"], expit(eta)),
+    "binomial": lambda table, eta, shape: st.binom.logpmf(table["y"], table["n"], expit(eta)),
+    "poisson": lambda table, eta, shape: st.poisson.logpmf(table["y"], np.exp(eta)),
+    "negative binomial": lambda table, eta, shape: st.nbinom.logpmf(table["y"], shape, shape / (shape + np.exp(eta))),
+    "ordinal": lambda table, eta, cuts: np.log(np.diff(expit(cuts - eta[:, None]))[np.arange(len(eta)), table["y"]]),
+    "beta": lambda table, eta, shape: st.beta.logpdf(table["y"], shape * expit(eta), shape * (1.0 - expit(eta))),
+}
+
+
+@pytest.mark.parametrize("likelihood", RESPONSES)
+def test_the_log_density_is_the_one_that_is_written_down(likelihood):
+    """Correlated slopes, a crossed and a nested grouping, offset and weights: likelihood and every prior, with constants."""
+    random = np.random.default_rng(20)
+    n = 40
+    table = pandas.DataFrame({"x": random.standard_normal(n), "t": random.uniform(1.0, 2.0, n)})
+    table["a"], table["b"] = [f"a{one}" for one in np.arange(n) % 4], [f"b{one}" for one in random.permutation(n) % 3]
+    table["n"] = random.integers(2, 6, n)
+    responses = {"gaussian": 3.0 + random.standard_normal(n), "binomial": random.integers(0, 3, n)}
+    responses |= {"bernoulli": np.arange(n) % 2, "ordinal": np.arange(n) % 3, "beta": random.uniform(0.1, 0.9, n)}
+    table["y"] = responses.get(likelihood, random.poisson(2.0, n))
+    response = {"binomial": "prop(y, n)", "ordinal": "grade"}.get(likelihood, "y")
+    table["grade"] = pandas.Categorical.from_codes(table["y"].astype(int) % 3, ["low", "middle", "high"], ordered=True)
+    formula = f"{response} ~ x + offset(t) + (x|a) + (1|b) + (1|a:b)"
+    weights = random.uniform(0.5, 2.0, n)
+    written = write(read_design(formula, table, likelihood), likelihood, weights, raised=False)
+    shaken = lambda leaf: np.asarray(leaf) + 0.3 * random.standard_normal(np.shape(leaf))
+    at = jax.tree.map(shaken, written.start)
+    angle = 0.4
+    at["correlation"]["a"] = np.array([[1.0, 0.0], [np.sin(angle), np.cos(angle)]])
+    with jax.enable_x64(True):
+        found = sum(np.sum(one) for one in written.target.terms.log_densities(at, (written.target.data, None)))
+
+    names = sorted(set(table["a"] + ":" + table["b"]))
+    codes = {"a": table["a"].str[1:].astype(int), "b": table["b"].str[1:].astype(int)}
+    codes["a:b"] = (table["a"] + ":" + table["b"]).map(names.index)
+    effects, (sd_a, sd_slope, sd_b, sd_ab) = at["effects"], np.exp(at["log_sd"])
+    *intercepts, slope = at["fixed"]  # cut points are the intercepts of an ordinal response
+    intercept = sum(intercepts)
+    eta = intercept + slope * table["x"] + table["t"] + effects["b"][codes["b"]] + effects["a:b"][codes["a:b"]]
+    eta = (eta + effects["a"][codes["a"], 0] + effects["a"][codes["a"], 1] * table["x"]).to_numpy()
+    unit = table["y"].std(ddof=0) if likelihood == "gaussian" else 1.0
+    shape = np.exp(at.get("log_dispersion", 0.0))
+    expected = 0.0
+    if likelihood == "ordinal":
+        steps = at["cut_steps"]
+        shape = np.array([-np.inf, steps[0], steps[0] + np.exp(steps[1]), np.inf])
+        expected += st.norm.logpdf(steps[0], 0.0, 5.0) + st.norm.logpdf(steps[1], 0.0, 1.5)
+    elif "log_dispersion" in at:
+        expected += st.norm.logpdf(at["log_dispersion"], np.log(unit), 2.0)
+    expected += weights @ RESPONSES[likelihood](table, eta, shape)
+    around = abs(table["y"].mean()) if likelihood == "gaussian" else 0.0
+    expected += st.norm.logpdf(slope, 0.0, 10.0 * unit / table["x"].std(ddof=0))
+    expected += np.sum(st.norm.logpdf(intercepts, 0.0, 10.0 * unit + around))
+    expected += np.sum(st.halfnorm.logpdf(np.exp(at["log_sd"]), scale=2.5 * unit) + at["log_sd"])
+    correlation = np.sin(angle)
+    covariance = np.array([[sd_a**2, correlation * sd_a * sd_slope], [correlation * sd_a * sd_slope, sd_slope**2]])
+    expected += np.sum(st.multivariate_normal(np.zeros(2), covariance).logpdf(effects["a"]))
+    expected += np.sum(st.norm.logpdf(effects["b"], 0.0, sd_b)) + np.sum(st.norm.logpdf(effects["a:b"], 0.0, sd_ab))
+    expected += np.log(0.75 * (1.0 - correlation**2))  # LKJ(2) of two, a density of the correlation
+    assert found == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_the_prior_of_correlations_adds_up_to_one(size):
+    """On the real line, by a sum over a grid: evidences of models with and without correlations can be compared."""
+    n = size * (size - 1) // 2
+    axis = np.linspace(-7.0, 7.0, 57)
+    grid = np.stack(np.meshgrid(*[axis] * n, indexing="ij"), axis=-1).reshape(-1, n)
+    prior = OfCorrelation("g", size)
+    with jax.enable_x64(True):
+        at = lambda real: qd.correlation_cholesky.to_natural(real)
+        volume = jax.vmap(qd.correlation_cholesky.log_jacobian)(jnp.asarray(grid))
+        values = jax.vmap(lambda real: prior({"correlation.g": at(real)}))(jnp.asarray(grid)) + volume
+    assert np.sum(np.exp(values)) * (axis[1] - axis[0]) ** n == pytest.approx(1.0, abs=1e-5)
 
 
 def test_raised_standard_deviations_are_those_of_highest_likelihood():
@@ -82,8 +167,6 @@ def test_predictions_have_the_index_of_their_table_which_must_have_all_columns()
 
 
 def test_a_long_table_takes_no_square_of_its_rows():
-    from quenched.models.mixed.design import read_design
-
     random = np.random.default_rng(3)
     table = pandas.DataFrame({"y": random.standard_normal(200_000), "x": random.standard_normal(200_000)})
     assert read_design("y ~ x", table, "gaussian").fixed.shape == (200_000, 2)
@@ -94,7 +177,6 @@ def test_a_long_table_takes_no_square_of_its_rows():
 def test_ordered_categories_have_cut_points_and_probabilities():
     """Without effects the fit is that of the cumulative logit, whose likelihood is maximised by itself."""
     from scipy.optimize import minimize
-    from scipy.special import expit
 
     random = np.random.default_rng(4)
     x = random.standard_normal(200)

@@ -206,6 +206,14 @@ def test_a_wrong_structure_is_found_out_and_the_pair_is_named():
     unsaid = lambda p, data: written_out(p, data) - 0.1 * p["student"][1] * p["student"][4]
     with pytest.raises(ValueError, match=r"student\[[14]\] and student\[[14]\] meet in no term"):
         check_structure(terms(), unsaid, START, data=ROWS, transforms=TRANSFORMS)
+    both_ways = lambda p, data: written_out(p, data) - 0.1 * (p["student"][1] * p["student"][4]) ** 2
+    steep = {**START, "scale": 0.01}  # second derivatives of 1e6 beside those that are missing
+    for density, start in ((both_ways, START), (both_ways, steep), (unsaid, steep)):
+        with pytest.raises(ValueError, match=r"student\[[14]\] and student\[[14]\] meet in no term"):
+            check_structure(terms(), density, start, data=ROWS, transforms=TRANSFORMS)
+    at_odds = lambda p, data: written_out(p, data) - 0.1 * (p["student"][1] * p["scale"]) ** 2
+    with pytest.raises(ValueError, match=r"(student\[1\]∂scale|scale∂student\[1\]) is .*; let a term see both"):
+        check_structure(terms(), at_odds, START, data=ROWS, transforms=TRANSFORMS)
     sloping = lambda p, data: written_out(p, data) + 0.1 * p["student"][3]
     with pytest.raises(ValueError, match=r"slope in student\[3\] differs by 0.1"):
         check_structure(terms(), sloping, START, data=ROWS, transforms=TRANSFORMS)

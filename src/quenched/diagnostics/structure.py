@@ -18,6 +18,7 @@ from quenched.transforms import describe_space
 
 _POINTS = 3
 _SAME = 1e-6  # of the largest second derivative that was met
+_ZERO = 1e-12  # the same, where the sum has an exact zero
 
 
 def check_structure(
@@ -81,26 +82,51 @@ class _Slopes:
 
 def _compare(plain: _Slopes, summed: _Slopes, at: np.ndarray, probe: np.ndarray, names: list[str]) -> None:
     (slope, seen), (own_slope, own) = plain(at, probe), summed(at, probe)
-    away = seen - own
+    away, missing = np.abs(seen - own), np.abs(slope - own_slope)
     size = max(float(np.abs(seen).max()), np.finfo(float).tiny)
     if not np.isfinite(away).all():
         raise ValueError("log_density: its second derivatives are not finite near the start; start elsewhere.")
-    if np.abs(away).max() > _SAME * size:
-        one = int(np.argmax(np.abs(away)))
-        unit = np.zeros(len(probe))
-        unit[one] = 1.0
-        of_plain, of_sum = plain(at, unit)[1], summed(at, unit)[1]
-        other = int(np.argmax(np.abs(of_plain - of_sum)))
-        found = f"∂²/∂{names[one]}∂{names[other]} is {of_plain[other]:.4g} in log_density and {of_sum[other]:.4g} in the sum"
-        if one == other:
-            raise ValueError(f"sees: the terms are not those of log_density: {found}.")
-        unsaid = "meet in no term" if of_sum[other] == 0.0 else "do not meet as they should"
+    differ, lean = away.max() > _SAME * size, missing.max() > _SAME * max(size, float(np.abs(slope).max()))
+    for guilty, differences in ((differ, away), (lean, missing)):
+        if guilty:
+            _name_pair(plain, summed, at, int(np.argmax(differences)), size, names)
+    one = int(np.argmax(away if differ else missing))
+    if differ:
+        told = _told(names, one, one, *_columns(plain, summed, at, one))
+        raise ValueError(f"sees: the terms are not those of log_density: {told}.")
+    if lean:
         raise ValueError(
-            f"sees: {names[one]} and {names[other]} {unsaid}: {found}; let a term see both, as log_density does."
+            f"sees: the terms are not those of log_density: their slope in {names[one]} differs by "
+            f"{slope[one] - own_slope[one]:.4g}."
         )
-    missing = slope - own_slope
-    if np.abs(missing).max() > _SAME * max(size, float(np.abs(slope).max())):
-        one = int(np.argmax(np.abs(missing)))
-        raise ValueError(
-            f"sees: the terms are not those of log_density: their slope in {names[one]} differs by {missing[one]:.4g}."
-        )
+
+
+def _name_pair(plain: _Slopes, summed: _Slopes, at: np.ndarray, one: int, size: float, names: list[str]) -> None:
+    """Refuse what one parameter does with another: first with those that it never meets, where zero is exact."""
+    of_plain, of_sum = _columns(plain, summed, at, one)
+    others = np.arange(len(at)) != one
+    unsaid = np.where(others & (of_sum == 0.0), np.abs(of_plain), 0.0)
+    unlike = np.where(others, np.abs(of_plain - of_sum), 0.0)
+    for differences, least, words in (
+        (unsaid, _ZERO, "meet in no term"),
+        (unlike, _SAME, "do not meet as they should"),
+    ):
+        other = int(np.argmax(differences))
+        if differences[other] > least * size:
+            raise ValueError(
+                f"sees: {names[one]} and {names[other]} {words}: {_told(names, one, other, of_plain, of_sum)}; let a term "
+                "see both, as log_density does."
+            )
+
+
+def _columns(plain: _Slopes, summed: _Slopes, at: np.ndarray, one: int) -> tuple[np.ndarray, np.ndarray]:
+    """The second derivatives of both with one parameter."""
+    unit = np.zeros(len(at))
+    unit[one] = 1.0
+    return plain(at, unit)[1], summed(at, unit)[1]
+
+
+def _told(names: list[str], one: int, other: int, of_plain: np.ndarray, of_sum: np.ndarray) -> str:
+    """One second derivative, with as many digits as tell two apart."""
+    pair = f"∂²/∂{names[one]}∂{names[other]}"
+    return f"{pair} is {of_plain[other]:.8g} in log_density and {of_sum[other]:.8g} in the sum"

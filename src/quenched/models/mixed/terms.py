@@ -12,6 +12,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.stats import norm
+from scipy.special import gammaln
 
 from quenched.models.mixed.design import MixedDesign
 from quenched.models.mixed.likelihoods import likelihoods
@@ -101,15 +102,17 @@ class OfCuts:
 
 @dataclass(frozen=True)
 class OfCorrelation:
-    """LKJ, up to its constant."""
+    """LKJ of the rows of a Cholesky factor: each is a point of a ball, whose density is a power of what is left to length one."""
 
     name: str
     size: int
 
     def __call__(self, seen):
         diagonal = jnp.diagonal(seen[f"correlation.{self.name}"])[1:]
-        powers = self.size - np.arange(2, self.size + 1) + 2.0 * (_LKJ - 1.0)
-        return jnp.sum(powers * jnp.log(diagonal))
+        below = np.arange(1, self.size)
+        powers = self.size - 1 - below + 2.0 * (_LKJ - 1.0)
+        whole_balls = 0.5 * below * np.log(np.pi) + gammaln(0.5 * powers + 1.0) - gammaln(0.5 * (powers + below) + 1.0)
+        return jnp.sum(powers * jnp.log(diagonal)) - np.sum(whole_balls)
 
 
 @dataclass(frozen=True)
