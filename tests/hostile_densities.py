@@ -47,6 +47,7 @@ DENSITIES: dict[str, Density] = {
     # Improper, flat, unbounded.
     "flat": Density(lambda w: 0.0 * w[0], "failed", ENDLESS),
     "linear": Density(lambda w: w[0] - 0.5 * w[1] ** 2, "failed", ("parameters[0]", *ENDLESS)),
+    "plane": Density(lambda w: jnp.sum(w), "failed", ENDLESS),
     "upside down": Density(lambda w: 0.5 * jnp.sum(w**2), "failed", ENDLESS, (1.0, 1.0)),
     "flat on one side": Density(lambda w: jnp.sum(jax.nn.log_sigmoid(w)), "failed", ENDLESS),
     "flat along a direction": Density(lambda w: -0.5 * (w[0] - w[1]) ** 2, "failed", ENDLESS, otherwise=DIAGONAL),

@@ -25,6 +25,12 @@ def test_a_warped_fit_ends_as_it_must(name):
     assert complaint(name, hostile_densities.fit(name, family="warped")) == ""
 
 
+@pytest.mark.parametrize("name", ["plane", "upside down"])
+def test_algorithm_one_ends_as_it_must(name):
+    """On the plane its gradient becomes so large that its square is none."""
+    assert complaint(name, hostile_densities.fit(name, method=qd.Alternating(), draws=32)) == ""
+
+
 @pytest.mark.parametrize("name", ["support ends", "nan at some draws", "linear"])
 def test_the_error_names_the_trouble(name):
     """Not only the verdict of a fit that nobody has."""

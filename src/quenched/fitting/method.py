@@ -216,7 +216,7 @@ class Alternating(Method):
         if gain >= self.tolerance:
             return Code.MAX_EVALUATIONS if rounds >= self.max_rounds else Code.RUNNING
         # A round that gained nothing ended at the top; or at a wall of broken gradients, or on its way to infinity.
-        steep = not 0.5 * steepness**2 <= max(FAR_FROM_FLAT, 10.0 * self.tolerance)
+        steep = not 0.5 * steepness * steepness <= max(FAR_FROM_FLAT, 10.0 * self.tolerance)
         return Code.NO_ASCENT if climbed.note or steep else Code.CONVERGED
 
 

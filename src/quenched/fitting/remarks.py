@@ -64,7 +64,7 @@ def jump_remark(fit: Fit, shortfall: float) -> str:
     inside = fit.log_ratios[np.isfinite(fit.log_ratios)]
     # No move that values ask for is worth more than they vary (Cauchy and Schwarz; draws vary by about one).
     most = _VARY * float(np.std(inside)) if len(inside) else 0.0
-    if not fit.converged or not most > _CONTRADICTION or not shortfall <= _OUTVOTED * 0.5 * most**2:
+    if not fit.converged or not most > _CONTRADICTION or not shortfall <= _OUTVOTED * 0.5 * most * most:
         return ""
     if (
         fit.posterior.member.on_host and fit.posterior.member.affine
@@ -77,7 +77,7 @@ def jump_remark(fit: Fit, shortfall: float) -> str:
     if drift is None:
         return ""
     clear = drift.mean - 2.0 * drift.mean_error
-    if not clear > _CONTRADICTION or shortfall > _OUTVOTED * 0.5 * clear**2:
+    if not clear > _CONTRADICTION or shortfall > _OUTVOTED * 0.5 * clear * clear:
         return ""
     return (
         f"The values of the log density and its gradient contradict each other: by the values at fresh draws the mean of "
