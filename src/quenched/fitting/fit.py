@@ -78,7 +78,7 @@ def fit(
     hyper
         Hyperparameters raised by gradient together with the posterior.
     method
-        `Joint()` or `Alternating()`.
+        `Joint()`, `Alternating()` or `Streaming()`.
     seed
         Of the draws.
     max_draws
