@@ -16,26 +16,10 @@ if TYPE_CHECKING:
 
 DRAWS_MATTER = "draws matter"  # the rule that more draws would mend
 OTHER_MODE = "another mode"  # the rule that no Gaussian mends, nor a warp
-<<<<<<< HEAD
 FAR_OFF = "family is far off"  # the rule that no number of draws mends
-OF_FAMILY = (
-    FAR_OFF,
-    "means differ",
-    "means further out",
-    "tails differ",
-    "sds differ",
-    "further out",
-    "family nearly fits",
-)  # rules on weights
-FURTHER_OUT = (
-    "means further out",
-    "further out",
-)  # where samples of the posterior do not come, nor resampling with them
-=======
 # Rules on weights where samples of the posterior do not come, nor resampling with them; and all rules on weights.
 FURTHER_OUT = ("means further out", "further out")
-OF_FAMILY = (*FURTHER_OUT, "family is far off", "means differ", "tails differ", "sds differ", "family nearly fits")
->>>>>>> house
+OF_FAMILY = (*FURTHER_OUT, FAR_OFF, "means differ", "tails differ", "sds differ", "family nearly fits")
 _FEW = 3  # parameters that are named apart from thousands
 _FEW_RATIOS = 100  # with fewer nothing can be said of a tail
 _APART = 0.2  # of the mass: by which they are not quite one; sds were then off by 15 % and more

@@ -23,10 +23,8 @@ from quenched.trust.weights import uneven
 
 EVEN = 0.95  # of the samples, that even weights keep
 MANY = 2560  # check draws behind weights that are not even
-_PART_OF_CHECK, _PART_OF_FIT = (
-    8,
-    4,
-)  # of its values, and of its gradients, one in so many: what a function on the host may be asked for
+# What a function on the host may be asked for: of the check's values, and of the fit's gradients, one in so many.
+_PART_OF_CHECK, _PART_OF_FIT = 8, 4
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,11 +13,8 @@ from quenched.targets import Hyper
 
 NAN_FURTHER_OUT = "The log density is NaN"  # how a remark on it begins
 _LOOK = (3.7, 5.0)  # standard deviations at which every parameter is looked at
-_LOOK_FOR_ENDS = (
-    *_LOOK,
-    8.0,
-    12.0,
-)  # where a fit has failed: a support that ends there has kept it narrower than it would be
+# The same where a fit has failed: a support that ends there has kept it narrower than it would be.
+_LOOK_FOR_ENDS = (*_LOOK, 8.0, 12.0)
 _MOST_LOOKED_AT = 100  # of them
 NOT_LOOKED_AT = (
     "Further out than the check draws came, the log density was not looked at: NaNs, heavy tails and other modes there are "
