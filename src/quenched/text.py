@@ -1,6 +1,8 @@
 """Text from elsewhere, made fit to be shown: a name must not move a terminal's cursor or end a line of a table."""
 
+import difflib
 import unicodedata
+from collections.abc import Iterable
 
 
 def harmless(text: str) -> str:
@@ -28,6 +30,12 @@ def shown(value: object, most: int = 200) -> str:
         text = f"<{type(value).__name__}>"
     text = harmless(" ".join(text.split()))
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
+    """How a sentence ends that says that there is no such name: with the nearest, if one is near."""
+    near = difflib.get_close_matches(str(name), list(map(str, known)), n=1)
+    return f"; did you mean {near[0]!r}?" if near else "."
 
 
 _CONTROLS = {"Cc", "Cf", "Cs", "Zl", "Zp"}

@@ -265,7 +265,7 @@ def test_relevance_vectors_of_copies_and_of_kernels():
     counted = RelevanceVectorClassifier(gamma=0.25).fit(X, labels, sample_weight=np.full(150, 2.0))
     np.testing.assert_allclose(twice.predict_proba(X), counted.predict_proba(X), atol=1e-6)
     # Integrated probabilities are never surer than those at the most probable weights, and much less so far away.
-    kernel = machine._kernel(X, machine._centres)
+    kernel = machine._kernel(X)
     plain, own = machine._machine.predict_probability(kernel).max(axis=1), machine.predict_proba(X).max(axis=1)
     assert np.mean(own <= plain + 1e-9) > 0.95
 

@@ -54,10 +54,8 @@ def laplace(
     >>> best.bound > mode.bound
     True
     """
-    model, throw = (
-        read_model(log_density, start, transforms=transforms, data=data, hyper=hyper),
-        yes_or_no("throw", throw),
-    )
+    model = read_model(log_density, start, transforms=transforms, data=data, hyper=hyper)
+    throw = yes_or_no("throw", throw)
     asked = Asked(family=family, draws=draws, seed=seed, grows=False, called="Laplace")
     with ready(model, progress, None) as watch:
         space, point = describe_space(model.start, model.transforms)

@@ -12,7 +12,6 @@ from quenched.draws.draws import (
     smallest,
     sobol,
 )
-from quenched.draws.groups import Groups
 from quenched.draws.streams import Purpose, generator, jax_key, stream
 from quenched.draws.term_draws import Points, TermDraws, term_draws
 
@@ -21,7 +20,6 @@ __all__ = [
     "CHECK_BLOCK",
     "CheckDraws",
     "Draws",
-    "Groups",
     "Points",
     "Purpose",
     "TermDraws",

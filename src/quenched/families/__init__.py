@@ -6,12 +6,12 @@ from quenched.families.elimination import Factor, factor
 from quenched.families.elimination_order import make_pattern
 from quenched.families.files import read_member, write_member
 from quenched.families.full import Full, FullGaussian, from_scale
-from quenched.families.gaussian import Family, Gaussian
+from quenched.families.gaussian import Family
 from quenched.families.low_rank import LowRank, LowRankGaussian
-from quenched.families.member import LOG_TWO_PI, Groups, Member, ask
+from quenched.families.member import LOG_TWO_PI, Member, ask
 from quenched.families.monomials import count_monomials, monomials
 from quenched.families.nearest_low_rank import leading
-from quenched.families.nested import Layout, Nested, NestedGaussian, full_layout
+from quenched.families.nested import Layout, NestedGaussian, full_layout
 from quenched.families.nested_at_draws import AtDraws, best_degree, nested_member
 from quenched.families.positive_definite import cholesky_or_nan, factor_of_inverse, natural_units, positive_definite
 from quenched.families.registry import families, member_kinds
@@ -34,13 +34,10 @@ __all__ = [
     "Family",
     "Full",
     "FullGaussian",
-    "Gaussian",
-    "Groups",
     "Layout",
     "LowRank",
     "LowRankGaussian",
     "Member",
-    "Nested",
     "NestedGaussian",
     "Pattern",
     "Role",

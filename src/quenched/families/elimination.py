@@ -11,14 +11,23 @@ sum of terms needs of a covariance.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import scipy  # whose parts are imported when they are first asked for: they take as long as all of ours
 
-from quenched.families.sparsity import Pattern
+from quenched.families.sparsity import Border, Pattern
 from quenched.threads import in_one_thread
 
 _SMALL = 256  # unknowns of a triangle that is inverted at once
+
+
+class FactoredBorder(NamedTuple):
+    """The last batch before the root: its unknowns, pivots and multipliers."""
+
+    of: Border
+    pivot: np.ndarray
+    multiplier: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,13 +37,13 @@ class Factor:
     pattern: Pattern
     pivots: tuple[np.ndarray, ...]
     multipliers: tuple[np.ndarray, ...]  # column / pivot
-    border: tuple[np.ndarray, np.ndarray] | None
+    border: FactoredBorder | None
     root: np.ndarray  # lower triangular
 
     @cached_property
     def log_determinant(self) -> float:
         """Of the matrix."""
-        pivots = [*self.pivots, *(() if self.border is None else (self.border[0],))]
+        pivots = [*self.pivots, *(() if self.border is None else (self.border.pivot,))]
         return float(sum(np.sum(np.log(pivot)) for pivot in pivots) + 2.0 * np.sum(np.log(np.diag(self.root))))
 
     def solve(self, vector: np.ndarray) -> np.ndarray:
@@ -43,8 +52,8 @@ class Factor:
         self._forward(x)
         for batch, pivot in zip(self.pattern.batches, self.pivots, strict=True):
             x[batch.nodes] /= pivot[:, None]
-        if self.border is not None and self.pattern.border is not None:
-            x[self.pattern.border.nodes] /= self.border[0][:, None]
+        if self.border is not None:
+            x[self.border.of.nodes] /= self.border.pivot[:, None]
         root = self.pattern.root
         if len(root):
             x[root] = scipy.linalg.cho_solve((self.root, True), x[root], check_finite=False)
@@ -58,8 +67,8 @@ class Factor:
         x = _padded(z)
         for batch, pivot in zip(self.pattern.batches, self.pivots, strict=True):
             x[batch.nodes] /= np.sqrt(pivot)[:, None]
-        if self.border is not None and self.pattern.border is not None:
-            x[self.pattern.border.nodes] /= np.sqrt(self.border[0])[:, None]
+        if self.border is not None:
+            x[self.border.of.nodes] /= np.sqrt(self.border.pivot)[:, None]
         root = self.pattern.root
         if len(root):
             x[root] = scipy.linalg.solve_triangular(self.root, x[root], lower=True, trans=1, check_finite=False)
@@ -73,9 +82,9 @@ class Factor:
         for batch, pivot, multiplier in zip(self.pattern.batches, self.pivots, self.multipliers, strict=True):
             at = y[batch.nodes] + np.einsum("ed,edn->en", multiplier, y[batch.neighbours])
             x[batch.nodes] = np.sqrt(pivot)[:, None] * at
-        root, border = self.pattern.root, self.pattern.border
-        if border is not None and self.border is not None:
-            x[border.nodes] = np.sqrt(self.border[0])[:, None] * (y[border.nodes] + self.border[1] @ y[root])
+        root, border = self.pattern.root, self.border
+        if border is not None:
+            x[border.of.nodes] = np.sqrt(border.pivot)[:, None] * (y[border.of.nodes] + border.multiplier @ y[root])
         if len(root):
             x[root] = self.root.T @ y[root]
         return x[:-1].reshape(np.shape(points))
@@ -86,12 +95,12 @@ class Factor:
                 change = multiplier * x[batch.nodes, column][:, None]
                 x[:, column] -= np.bincount(batch.neighbours.ravel(), change.ravel(), len(x))
             x[-1] = 0.0
-        if self.border is not None and self.pattern.border is not None:
-            x[self.pattern.root] -= self.border[1].T @ x[self.pattern.border.nodes]
+        if self.border is not None:
+            x[self.pattern.root] -= self.border.multiplier.T @ x[self.border.of.nodes]
 
     def _backward(self, x: np.ndarray) -> None:
-        if self.border is not None and self.pattern.border is not None:
-            x[self.pattern.border.nodes] -= self.border[1] @ x[self.pattern.root]
+        if self.border is not None:
+            x[self.border.of.nodes] -= self.border.multiplier @ x[self.pattern.root]
         for batch, multiplier in zip(self.pattern.batches[::-1], self.multipliers[::-1], strict=True):
             x[batch.nodes] -= np.einsum("ed,edn->en", multiplier, x[batch.neighbours])
 
@@ -125,11 +134,11 @@ class Factor:
             inverse = lower + lower.T  # above its diagonal the factor is zero, and LAPACK leaves it so
             inverse[np.diag_indices(r)] *= 0.5
             values[pattern.root_at : pattern.root_at + r * r] = inverse.ravel()
-        if pattern.border is not None and self.border is not None:
-            pivot, multiplier = self.border
+        if self.border is not None:
+            of, pivot, multiplier = self.border
             block = -multiplier @ inverse
-            values[pattern.border.block : pattern.root_at] = block.ravel()
-            values[pattern.border.diagonal] = 1.0 / pivot - np.sum(block * multiplier, axis=1)
+            values[of.block : pattern.root_at] = block.ravel()
+            values[of.diagonal] = 1.0 / pivot - np.sum(block * multiplier, axis=1)
         for batch, pivot, multiplier in zip(
             pattern.batches[::-1], self.pivots[::-1], self.multipliers[::-1], strict=True
         ):
@@ -170,7 +179,7 @@ def factor(pattern: Pattern, values: np.ndarray) -> Factor | None:
         block = values[pattern.border.block : pattern.root_at].reshape(len(pivot), r)
         multiplier = block / pivot[:, None]
         matrix = matrix - block.T @ multiplier
-        border = (pivot, multiplier)
+        border = FactoredBorder(pattern.border, pivot, multiplier)
     try:
         root = scipy.linalg.cholesky(matrix, lower=True, check_finite=True) if r else np.zeros((0, 0))
     except (np.linalg.LinAlgError, ValueError):

@@ -10,6 +10,7 @@ from quenched.families.tails import lengthen, log_slopes
 from quenched.families.triangle import pack
 
 _RIDGE = 1e-9
+_HIGHEST_DEGREE = 6
 _MARGIN = 0.1  # of the range at the nodes, by which it may be left
 
 
@@ -74,9 +75,9 @@ def nested_member(
     )
 
 
-def best_degree(dim: int, nodes: int, most: int = 6) -> int:
+def best_degree(dim: int, nodes: int) -> int:
     """The highest degree whose features are no more than a third of the nodes."""
-    return max((d for d in range(1, most + 1) if 3 * count_features(dim, d) <= nodes), default=1)
+    return max((d for d in range(1, _HIGHEST_DEGREE + 1) if 3 * count_features(dim, d) <= nodes), default=1)
 
 
 def _means(features: np.ndarray, given: AtDraws, spreads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

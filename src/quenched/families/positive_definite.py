@@ -8,13 +8,15 @@ import numpy as np
 from quenched.arrays import Array
 from quenched.families.triangle import solve_lower
 
+_FLOOR = 1e-10  # of eigenvalues, where the diagonal is one
 
-def positive_definite(precision: np.ndarray, *, floor: float = 1e-10) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+
+def positive_definite(precision: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Eigenvalues, eigenvectors and scaling of a precision made positive definite.
 
     The matrix is first scaled to a unit diagonal, which makes the answer independent of the units of the parameters
     (standard deviations from 1e-4 to 1e5 in one model are no harder than equal ones). Negative curvature is replaced by
-    its size and eigenvalues below `floor` are raised to it.
+    its size, and eigenvalues that are nearly zero are raised.
 
     Returns
     -------
@@ -24,7 +26,7 @@ def positive_definite(precision: np.ndarray, *, floor: float = 1e-10) -> tuple[n
     spread = natural_units(precision)
     scaled = precision * spread[..., None, :] * spread[..., None]
     values, vectors = np.linalg.eigh(0.5 * (scaled + scaled.swapaxes(-1, -2)))
-    return np.maximum(np.abs(values), floor), vectors, spread
+    return np.maximum(np.abs(values), _FLOOR), vectors, spread
 
 
 def natural_units(precision: Array) -> Array:

@@ -11,9 +11,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.draws import TermDraws, term_draws
+from quenched.draws import Draws, TermDraws, term_draws
 from quenched.execute import Elsewhere, Execution, Here, InBlocks, Pool, Sharded, agreed, writes
-from quenched.families import Sparse
+from quenched.families import Family, Sparse
 from quenched.files import read_path_to_write
 from quenched.fitting import options
 from quenched.fitting.linearised import ByValues
@@ -26,7 +26,7 @@ from quenched.objective import Batch, Rows, make_batch, make_problem
 from quenched.precision import in_double
 from quenched.projected import structure_of
 from quenched.results import Fit, FitError, Status, insist_writable
-from quenched.targets import Model, check_terms, in_files, numbers_of_rows, rows_between
+from quenched.targets import Form, Model, check_terms, in_files, numbers_of_rows, rows_between
 from quenched.threads import quiet_blas
 from quenched.transforms import Space
 
@@ -73,40 +73,15 @@ class Asked:
             return self._run_of_terms(family, model, space, points, watch, rows, resumed)
         if not model.target.gives_gradient and isinstance(method, Joint):
             method = ByValues(method)
-        seed = seed_number("seed", self.seed)
-        memory = None if self.memory is None else whole_number("memory", self.memory, 1, None)
-        coupled, form = family.coupled_coordinates(space.sizes), model.target.make_form(space.dim)
-        default = family.first_draws(space.sizes)
-        if resumed is not None:
-            least = 2 * coupled if family.affine else default
-            default = max(least, resumed.n_draws + resumed.n_draws % 2)
-        if self.draws is None:
-            default = options.first_draws(self.max_draws, family, space.sizes, default)
-        spanning = self.grows or family.affine  # draws that only judge a bent posterior need not see every direction
-        first = options.read_draws(self.draws, family, form, space.sizes, seed, default, spanning=spanning)
-        if spanning and options.unseen_directions(first, family, space.sizes):
-            warnings.warn(
-                f"draws: {first.n} draws do not span the {coupled} coupled coordinates; the posterior stays at the "
-                "prior in the directions that no draw sees.",
-                stacklevel=4,
-            )
+        seed, memory = seed_number("seed", self.seed), self._memory()
+        coupled = family.coupled_coordinates(space.sizes)
+        first = self._first_draws(family, model.target.make_form(space.dim), space.sizes, seed, resumed)
         most = options.read_max_draws(self.max_draws, coupled, first.n if resumed is None else 2 * first.n)
         within = lambda most: (
             _within_memory(most, first.n, space.dim, coupled, memory) if self.draws is None and self.grows else first.n
         )
-        settings = Settings(
-            family=family,
-            method=method,
-            draws=first,
-            seed=seed,
-            tolerance=options.read_tolerance(self.tolerance, space.dim),
-            max_draws=within(most),
-            most_draws=within(most if self.max_draws is not None else _MORE_FOR_FOLLOWERS * most),
-            starts=whole_number("starts", self.starts, 1),
-            n_check=None if self.check is None else whole_number("check", self.check, 2),
-            checkpoint=None if self.checkpoint is None or not writes(self.mesh) else self._checkpoint(space),
-            called=self.called,
-        )
+        limits = within(most), within(most if self.max_draws is not None else _MORE_FOR_FOLLOWERS * most)
+        settings = self._settings(family, method, first, space, limits)
         if rows is None:
             left = None if memory is None else memory - _working_bytes(first.n, space.dim, coupled)
             execution = self._execution(model, left)
@@ -127,17 +102,10 @@ class Asked:
         resumed: Any,
     ) -> Run:
         """A run of a sum of terms with a sparse precision."""
-        options.insist_terms(
-            model.target,
-            space,
-            self.method,
-            self.draws,
-            rows is not None,
-            self.executor if self.mesh is None else self.mesh,
-        )
+        devices = self.executor if self.mesh is None else self.mesh
+        options.insist_terms(model.target, space, self.method, self.draws, rows is not None, devices)
         seed = seed_number("seed", self.seed)
-        memory = None if self.memory is None else whole_number("memory", self.memory, 1, None)
-        problem = make_problem(model.target, space, model.data, model.hyper, Here(memory), model)
+        problem = make_problem(model.target, space, model.data, model.hyper, Here(self._memory()), model)
         structure = structure_of(problem)
         family = replace(family, pattern=structure.pattern)
         default = family.first_draws(space.sizes) * (_MORE_IF_CROWDED if structure.crowded else 1)
@@ -146,21 +114,48 @@ class Asked:
             first = first.grow(max(first.n, resumed.n_draws))
         grows = self.draws is None and self.grows
         most = options.read_max_draws(self.max_draws, 1, first.n) if grows else first.n
-        settings = Settings(
-            family=family,
-            method=self.method,
-            draws=first,
-            seed=seed,
-            tolerance=options.read_tolerance(self.tolerance, space.dim),
-            max_draws=most,
-            most_draws=most,
-            starts=whole_number("starts", self.starts, 1),
-            n_check=None if self.check is None else whole_number("check", self.check, 2),
-            checkpoint=None if self.checkpoint is None else self._checkpoint(space),
-            called=self.called or "VariationalNewton",
-        )
+        settings = self._settings(family, self.method, first, space, (most, most), "VariationalNewton")
         polishes = self.polishes and resumed is not None
         return Run(settings, Batch(problem, None, 1), points[None], watch, polishes=polishes)
+
+    def _memory(self) -> int | None:
+        return None if self.memory is None else whole_number("memory", self.memory, 1, None)
+
+    def _first_draws(self, family: Family, form: Form, sizes: tuple[int, ...], seed: int, resumed: Any) -> Draws:
+        """The first set; a warning, where it leaves directions at the prior."""
+        coupled, default = family.coupled_coordinates(sizes), family.first_draws(sizes)
+        if resumed is not None:
+            least = 2 * coupled if family.affine else default
+            default = max(least, resumed.n_draws + resumed.n_draws % 2)
+        if self.draws is None:
+            default = options.first_draws(self.max_draws, family, sizes, default)
+        spanning = self.grows or family.affine  # draws that only judge a bent posterior need not see every direction
+        first = options.read_draws(self.draws, family, form, sizes, seed, default, spanning=spanning)
+        if spanning and options.unseen_directions(first, family, sizes):
+            warnings.warn(
+                f"draws: {first.n} draws do not span the {coupled} coupled coordinates; the posterior stays at the "
+                "prior in the directions that no draw sees.",
+                stacklevel=5,
+            )
+        return first
+
+    def _settings(
+        self, family: Family, method: Any, draws: Any, space: Space, limits: tuple[int, int], called: str | None = None
+    ) -> Settings:
+        """What all runs read alike; `limits` are those of draws, for posteriors that follow the target and for others."""
+        return Settings(
+            family=family,
+            method=method,
+            draws=draws,
+            seed=seed_number("seed", self.seed),
+            tolerance=options.read_tolerance(self.tolerance, space.dim),
+            max_draws=limits[0],
+            most_draws=limits[1],
+            starts=whole_number("starts", self.starts, 1),
+            n_check=None if self.check is None else whole_number("check", self.check, 2),
+            checkpoint=None if self.checkpoint is None or not writes(self.mesh) else self._checkpoint(space),
+            called=self.called or called,
+        )
 
     def _checkpoint(self, space: Space) -> Path:
         """Where to write, found out before anything is computed."""

@@ -22,7 +22,7 @@ from quenched.fitting.run import Run
 from quenched.numbers import yes_or_no
 from quenched.results import Fit, Status, own_hyper
 from quenched.targets import Model, Target, read_model
-from quenched.transforms import Space, describe_space
+from quenched.transforms import describe_space
 
 
 @options.with_hints
@@ -150,8 +150,11 @@ def fit(
     return told(result, throw)
 
 
-def _fitted(model: Model, resumed: Fit | None, asked: "Asked", watch: Watcher) -> Fit:
-    space, point = describe_space(model.start, model.transforms) if resumed is None else _space_of(resumed)
+def _fitted(model: Model, resumed: Fit | None, asked: Asked, watch: Watcher) -> Fit:
+    if resumed is None:
+        space, point = describe_space(model.start, model.transforms)
+    else:
+        space, point = resumed.space, resumed.posterior.mean
     run = asked.run(model, space, point, watch, resumed=resumed)
     if resumed is None:
         fits = run.fit()
@@ -174,10 +177,6 @@ def _resumed(model: Model) -> tuple[Model, Fit | None]:
         if space != earlier.space:
             return replace(model, start=earlier.mean, hyper=hyper), None
     return replace(model, hyper=hyper), earlier
-
-
-def _space_of(fit: Fit) -> tuple[Space, np.ndarray]:
-    return fit.space, fit.posterior.mean
 
 
 def _entries_of(fit: Fit, run: Run) -> Entries:

@@ -1,7 +1,7 @@
 """Ascents on few draws that take long are asked on the way whether they still follow the target, or their draws alone.
 
 What a small set promises beyond a few dozen turns is mostly its own: other draws take it back many times over. Then it is
-broken off, and more draws are taken from where it stands; most evaluations of a hard fit used to go into such last nats.
+broken off, and more draws are taken from where it stands: such last nats would take most evaluations of a hard fit.
 """
 
 from collections.abc import Callable

@@ -40,7 +40,7 @@ _FURTHEST = 3.0  # that extrapolation goes beyond a step, in units of posterior 
 _LARGEST = 1.0  # change of a hyperparameter in one step
 _MOST_SKEWED = 0.2  # change of a rate in one step
 _FAR = 0.1  # change of a hyperparameter after which derivatives in it are taken again
-_PROBES, _EXACT = 16, 64
+_PROBES, _FEW_PROBES, _EXACT = 16, 8, 64
 _MAX_ROUNDS = 300
 _LONG = 50  # rounds after which an ascent whose steps overshoot may leave more
 _FLIGHT = 1e5  # times wider than it began: a posterior that runs away
@@ -105,13 +105,13 @@ def stand_at(bound: ProjectedBound, point: NewtonPoint) -> Stand | None:
     return Stand(mean, values, free, skew, found, expected, bound.bound(expected, found))
 
 
-def nats_left(bound: ProjectedBound, at: Stand, random: np.random.Generator, probes: int = 8) -> float:
+def nats_left(bound: ProjectedBound, at: Stand, random: np.random.Generator) -> float:
     """Nats to be gained, by half the squared gradient in whitened coordinates: ½ gᵀΣg + ¼ tr(ΣΔΣΔ), Δ = Λ* − Λ.
 
     The trace is estimated by a few random vectors where parameters are many. What rates have to gain is added.
     """
     dim = bound.pattern.dim
-    z = np.sqrt(dim) * np.eye(dim) if dim <= _EXACT else random.choice([-1.0, 1.0], (dim, probes))
+    z = np.sqrt(dim) * np.eye(dim) if dim <= _EXACT else random.choice([-1.0, 1.0], (dim, _FEW_PROBES))
     mean = 0.5 * float(at.expected.gradient @ at.factor.solve(at.expected.gradient))
     mean += 0.5 * float(at.expected.skew @ skew_step(bound, at)[0])
     seen = bound.pattern.multiply(at.expected.precision - at.values, at.factor.spread(z))

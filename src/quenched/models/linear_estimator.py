@@ -25,13 +25,19 @@ _DATA = ("_training", "_assessed")  # what is not pickled
 class LinearEstimator(TakesSparse, BaseEstimator, ABC):
     """The base of estimators whose data see linear predictors only. Not to be used by itself."""
 
+    prior_precision: float | None
+    fit_intercept: bool
+    tol: float | None  # as `max_iter`, of those that are raised in rounds
+    max_iter: int
+    random_state: Any
+    n_features_in_: int
     _posterior: PredictorPosterior
     _training: tuple[Any, np.ndarray, np.ndarray | None]
     _seed: int
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the training rows: they may be large, and only `fit_` needs them."""
-        return {name: value for name, value in super().__getstate__().items() if name not in _DATA}  # pyright: ignore
+        return {name: value for name, value in super().__getstate__().items() if name not in _DATA}
 
     @property
     def fit_(self) -> Fit:
@@ -60,17 +66,17 @@ class LinearEstimator(TakesSparse, BaseEstimator, ABC):
 
     def _begin(self) -> None:
         """Check the numbers that were given to the constructor."""
-        yes_or_no("fit_intercept", self.fit_intercept)  # pyright: ignore
+        yes_or_no("fit_intercept", self.fit_intercept)
         if hasattr(self, "max_iter"):
-            whole_number("max_iter", self.max_iter, 1)  # pyright: ignore
-            if self.tol is not None:  # pyright: ignore
-                positive_number("tol", self.tol)  # pyright: ignore
-        self._seed = seed_of(self.random_state)  # pyright: ignore
+            whole_number("max_iter", self.max_iter, 1)
+            if self.tol is not None:
+                positive_number("tol", self.tol)
+        self._seed = seed_of(self.random_state)
 
     def _tolerance(self, problem: LinearProblem, further: int = 0) -> float:
         """As asked; or by what a round costs, in multiplications; `further` are exponentials, which cost as twenty."""
-        if self.tol is not None:  # pyright: ignore
-            return self.tol  # pyright: ignore
+        if self.tol is not None:
+            return self.tol
         costs = len(problem.design) * problem.design.view.n_coordinates**2 + 20 * further
         return _EXACT if costs <= _QUICK else _ENOUGH
 
@@ -79,10 +85,10 @@ class LinearEstimator(TakesSparse, BaseEstimator, ABC):
     ) -> tuple[LinearProblem, Path]:
         """The problem of these rows, and where its ascent ended."""
         with quiet_blas(work_of(X) > LARGE):
-            design = lay_out(X, intercept=self.fit_intercept, weights=weights)  # pyright: ignore
-            problem = LinearProblem(design, self.prior_precision)  # pyright: ignore
+            design = lay_out(X, intercept=self.fit_intercept, weights=weights)
+            problem = LinearProblem(design, self.prior_precision)
             tolerance = self._tolerance(problem, further)
-            path = raise_linear_bound(problem, likelihood, max_rounds=self.max_iter, tolerance=tolerance)  # pyright: ignore
+            path = raise_linear_bound(problem, likelihood, max_rounds=self.max_iter, tolerance=tolerance)
         tell(self, problem, path)
         return problem, path
 
@@ -95,7 +101,7 @@ class LinearEstimator(TakesSparse, BaseEstimator, ABC):
 
     def _names(self) -> list[str]:
         known = getattr(self, "feature_names_in_", None)
-        return list(known) if known is not None else [f"x{place}" for place in range(self.n_features_in_)]  # pyright: ignore
+        return list(known) if known is not None else [f"x{place}" for place in range(self.n_features_in_)]
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)

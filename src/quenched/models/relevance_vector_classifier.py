@@ -93,29 +93,17 @@ class RelevanceVectorClassifier(ClassifierMixin, BaseEstimator):
         sample_weight
             How often each sample counts; weights of 2 are the same as two copies.
         """
-        whole_number("max_iter", self.max_iter, 1)
-        positive_number("tol", self.tol)
-        finite_number("coef0", self.coef0)
-        whole_number("degree", self.degree, 0)
-        if not (callable(self.kernel) or isinstance(self.kernel, str)):
-            raise ValueError(f"kernel={shown(self.kernel)}: give the name of a kernel, or a function of two samples.")
+        self._check_arguments()
         X, labels, weights = checked_training(self, X, y, sample_weight, numeric=False)
         self.classes_, places = checked_classes(labels)
         if self.kernel == "precomputed":
-            counts = np.ones(len(labels)) if weights is None else np.asarray(sample_weight)
-            if len(counts) != X.shape[1]:
-                raise ValueError(
-                    f"X has {len(counts)} rows and {X.shape[1]} columns; a precomputed kernel of the training samples is square."
-                )
-            centres = np.flatnonzero(counts > 0)
-            kernel = dense(X)[:, centres]
+            self._centres = _counted_columns(X, None if weights is None else np.asarray(sample_weight))
         else:
             self._gamma = self._read_gamma(X, weights)
             # Copies of a sample have one weight between them: so it does not matter whether they are copies or counted.
-            centres = np.unique(dense(X), axis=0)
-            kernel = self._kernel(X, centres)
+            self._centres = np.unique(dense(X), axis=0)
         self._machine = fit_multiclass_rvm(
-            kernel,
+            self._kernel(X),
             places,
             n_classes=len(self.classes_),
             sample_weight=weights,
@@ -123,8 +111,7 @@ class RelevanceVectorClassifier(ClassifierMixin, BaseEstimator):
             tolerance=self.tol,
             share=_SHARE,
         )
-        self._centres = centres
-        self.relevance_vectors_ = centres[self._machine.relevance]
+        self.relevance_vectors_ = self._centres[self._machine.relevance]
         self.n_relevance_ = len(self._machine.relevance)
         self.dual_coef_ = self._machine.weights
         self.log_likelihood_ = float(self._machine.history[-1])
@@ -140,9 +127,7 @@ class RelevanceVectorClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities (n_samples, n_classes), integrated over the posterior of the weights that were kept."""
         check_is_fitted(self)
-        rows = new_rows(self, X)
-        kernel = dense(rows)[:, self._centres] if self.kernel == "precomputed" else self._kernel(rows, self._centres)
-        return self._machine.integrated_probability(kernel)
+        return self._machine.integrated_probability(self._kernel(new_rows(self, X)))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of `predict_proba`."""
@@ -150,14 +135,24 @@ class RelevanceVectorClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each sample."""
-        probability = self.predict_proba(X)
-        return self.classes_[np.argmax(probability, axis=1)]
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
 
-    def _kernel(self, rows: Any, centres: np.ndarray) -> np.ndarray:
+    def _check_arguments(self) -> None:
+        whole_number("max_iter", self.max_iter, 1)
+        positive_number("tol", self.tol)
+        finite_number("coef0", self.coef0)
+        whole_number("degree", self.degree, 0)
+        if not (callable(self.kernel) or isinstance(self.kernel, str)):
+            raise ValueError(f"kernel={shown(self.kernel)}: give the name of a kernel, or a function of two samples.")
+
+    def _kernel(self, rows: Any) -> np.ndarray:
+        """Between rows and centres; where it is precomputed, centres are columns."""
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            return dense(rows)[:, self._centres]
         if callable(self.kernel):
-            return pairwise_kernels(dense(rows), centres, metric=self.kernel)  # pyright: ignore
+            return pairwise_kernels(dense(rows), self._centres, metric=self.kernel)  # pyright: ignore
         named = {"gamma": self._gamma, "degree": self.degree, "coef0": self.coef0}
-        return np.asarray(pairwise_kernels(rows, centres, metric=self.kernel, filter_params=True, **named))
+        return np.asarray(pairwise_kernels(rows, self._centres, metric=self.kernel, filter_params=True, **named))
 
     def _read_gamma(self, X: Any, weights: np.ndarray | None) -> float:
         if isinstance(self.gamma, str) and self.gamma == "auto":
@@ -174,3 +169,13 @@ class RelevanceVectorClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         return tags
+
+
+def _counted_columns(kernel: Any, sample_weight: np.ndarray | None) -> np.ndarray:
+    """Columns of the training samples that count, of a kernel from whose rows the others are gone."""
+    counts = np.ones(kernel.shape[0]) if sample_weight is None else sample_weight
+    if len(counts) != kernel.shape[1]:
+        raise ValueError(
+            f"X has {len(counts)} rows and {kernel.shape[1]} columns; a precomputed kernel of the training samples is square."
+        )
+    return np.flatnonzero(counts > 0)

@@ -1,6 +1,5 @@
 """Outer and inner parameters: which leaves of the start are which, and the way from the two to one vector and back."""
 
-import difflib
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.text import shown
+from quenched.text import did_you_mean, shown
 from quenched.transforms import Space
 
 
@@ -82,8 +81,7 @@ def split(space: Space, outer: Sequence[str]) -> Split:
         raise ValueError(f"outer={shown(outer)}: give a list of names of parameters; start has {', '.join(names)}.")
     for name in outer:
         if name not in names:
-            near = difflib.get_close_matches(str(name), names, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
+            hint = did_you_mean(name, names)
             raise ValueError(
                 f"outer: there is no parameter {shown(name)}; start has {', '.join(map(repr, names))}{hint}"
             )

@@ -41,16 +41,12 @@ def weighted(fit: Fit, n: int) -> Parameters | None:
     return to_natural(fit.space, fit.posterior.transform(fit.check_draws[chosen]))
 
 
-def read_names(names: Any, argument: str = "names") -> list[str]:
+def read_names(names: Any) -> list[str]:
     """Names of parameters, in a list."""
-    if (
-        isinstance(names, str)
-        or not isinstance(names, (list, tuple, set))
-        or not all(isinstance(n, str) for n in names)
-    ):
-        raise ValueError(f"{argument}={shown(names)}: give names of parameters, as in fit.summary().")
+    if not isinstance(names, (list, tuple, set)) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"names={shown(names)}: give names of parameters, as in fit.summary().")
     if not names:
-        raise ValueError(f"{argument}: is empty; name at least one parameter, or leave it out for all.")
+        raise ValueError("names: is empty; name at least one parameter, or leave it out for all.")
     return list(names)
 
 

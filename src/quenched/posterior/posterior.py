@@ -3,7 +3,6 @@
 Everything here is computed in double precision, whatever JAX is set to where it is asked for.
 """
 
-import difflib
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ from quenched.draws import Purpose, generator
 from quenched.families import Member, ask
 from quenched.numbers import real_array, whole_number
 from quenched.precision import in_double
-from quenched.text import shown
+from quenched.text import did_you_mean, shown
 from quenched.transforms import Space
 
 _MOST_NUMBERS = 2**40  # of samples: more fit into no machine
@@ -162,8 +161,7 @@ def _places_by_name(space: Space, names: list[str]) -> dict[str, np.ndarray]:
     single = {name: place for place, name in enumerate(space.coordinate_names())} if missing else {}
     for name in missing:
         if name not in single:
-            near = difflib.get_close_matches(name, [*leaves, *single], n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
+            hint = did_you_mean(name, [*leaves, *single])
             raise ValueError(f"names: there is no parameter {name!r}; there are {', '.join(map(repr, leaves))}{hint}")
         leaves[name] = np.array([single[name]])
     return leaves

@@ -29,7 +29,9 @@ def fit_html(fit: "Fit") -> str:
     return _page(
         _verdict(level(fit), headline(fit), fit.verdict),
         _parameters(fit, fit.diagnosis),
-        _details("How it went", _facts(describe(fit, fit.diagnosis)), _rounds(fit)),
+        Markup(
+            f"<details><summary>How it went</summary>{_facts(describe(fit, fit.diagnosis))}{_rounds(fit)}</details>"
+        ),
     )
 
 
@@ -111,7 +113,7 @@ def _verdict(grade: Level, heading: str, text: str) -> Markup:
     )
 
 
-def _parameters(fit: "Fit", diagnosis: "Diagnosis | None" = None) -> Markup:
+def _parameters(fit: "Fit", diagnosis: "Diagnosis | None") -> Markup:
     everything = rows_of(fit, diagnosis)
     sizes = [int(np.prod(leaf.shape)) for leaf in fit.space.leaves]
     places, hidden = rows_shown(sizes, _MOST, moved_by_draws(everything))
@@ -162,10 +164,6 @@ def _facts(pairs: Iterable[tuple[str, Any]]) -> Markup:
         )
         + "</table>"
     )
-
-
-def _details(heading: str, *parts: str) -> Markup:
-    return Markup(f"<details><summary>{escape(heading)}</summary>{''.join(parts)}</details>")
 
 
 def _small(text: str) -> Markup:

@@ -1,6 +1,6 @@
 """What a fit returns: `Fit` and `Fits`, what happened in them, their tables, and files of them."""
 
-from quenched.results.attachment import attach, own_hyper
+from quenched.results.attachment import own_hyper
 from quenched.results.fit import Fit, FitError, require_origin
 from quenched.results.fits import Fits, Origins
 from quenched.results.outcome import Code, History, Optimum, Round, Status
@@ -26,7 +26,6 @@ __all__ = [
     "Round",
     "Status",
     "as_a_warning",
-    "attach",
     "describe",
     "evidence_in_words",
     "insist_writable",

@@ -22,7 +22,8 @@ from quenched.transforms import Parameters, Space
 from quenched.trust import Further, Lookout
 
 _PRECISIONS = ("prior_precision", "noise_precision")
-_COLUMNS = (*("bound", "check_bound", "check_error", "status", "n_draws", "n_evaluations", "n_objective_evaluations"),)
+COUNTED = ("bound", "check_bound", "check_error", "n_draws", "n_evaluations", "n_objective_evaluations")
+_COLUMNS = (*COUNTED, "status")  # arrays with a number for each fit
 _FEW = 100  # fits whose targets are all looked at before they are saved
 _NAMED = 8  # problems that the summary names
 _FAILED = (Status.NOT_FINITE, Status.NO_ASCENT)
@@ -196,21 +197,14 @@ class Fits:
     def _some(self, places: np.ndarray) -> "Fits":
         rows = lambda tree: jax.tree.map(lambda leaf: leaf[places], tree)
         known = self.settled
-        return Fits(
+        return replace(
+            self,
             member=rows(self.member),
-            space=self.space,
             hyper=rows(self.hyper),
-            bound=self.bound[places],
-            check_bound=self.check_bound[places],
-            check_error=self.check_error[places],
-            status=self.status[places],
+            **{name: getattr(self, name)[places] for name in _COLUMNS},
             message=tuple(self.message[place] for place in places),
-            n_draws=self.n_draws[places],
-            n_evaluations=self.n_evaluations[places],
-            n_objective_evaluations=self.n_objective_evaluations[places],
             seconds=self.seconds * len(places) / max(len(self), 1),
             rounds=self.rounds[places],
-            settings=self.settings,
             log_ratios=None if known.log_ratios is None else known.log_ratios[places],
             seen={new: known.seen[old] for new, old in enumerate(places.tolist()) if old in known.seen},
             optima={new: self.optima[old] for new, old in enumerate(places.tolist()) if old in self.optima},

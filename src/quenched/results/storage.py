@@ -16,7 +16,7 @@ from quenched.files import read_path, read_path_to_write, write_whole
 from quenched.posterior import Posterior
 from quenched.projected import Collapsed
 from quenched.results.fit import Fit
-from quenched.results.fits import Fits, Seen
+from quenched.results.fits import COUNTED, Fits, Seen
 from quenched.results.outcome import History, Optimum, Round, Status
 from quenched.results.soundness import insist_leaves, insist_moments, insist_sound
 from quenched.results.summary import quantiles_of
@@ -28,8 +28,7 @@ from quenched.trust import Departure, Further, Moved
 _FORMAT = 6
 _READABLE = (5, _FORMAT)  # 5 had no named tuples, and no keys but texts
 _MOST_ENTRIES = 10_000
-_ROWS = (*("bound", "check_bound", "check_error", "n_draws", "n_evaluations", "n_objective_evaluations", "rounds"),)
-_NUMBERS = ("bound", "check_bound", "check_error", "n_draws", "n_evaluations", "n_objective_evaluations", "seconds")
+_ROWS, _NUMBERS = (*COUNTED, "rounds"), (*COUNTED, "seconds")
 
 
 def save(fit: Fit | Fits, path: str | Path) -> Path:

@@ -5,7 +5,6 @@ for as an attribute of it; every other exception belongs to the function, and pa
 """
 
 import ast
-import difflib
 import linecache
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +16,7 @@ import jax
 import numpy as np
 
 from quenched.targets.captured import is_installed
+from quenched.text import did_you_mean
 
 _NOT_THEIRS = ("jax", "jaxlib", "numpy", "scipy", "quenched", "equinox")
 _OTHERWISE = "or hand the gradient over yourself, with quenched.from_value_and_grad"
@@ -169,8 +169,7 @@ def _of_a_key(key: object, name: str, where: TracebackType, given: tuple) -> Mis
         return None
     if not any(mapping is own or mapping.keys() == own.keys() for own in _mappings(given)):
         return None
-    near = difflib.get_close_matches(str(key), map(str, mapping), n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else "."
+    hint = did_you_mean(key, mapping)
     return MissingKeyError(
         f"{name}: {_place(where)}{text} has no {key!r}; it has {', '.join(map(repr, mapping))}{hint}"
     )

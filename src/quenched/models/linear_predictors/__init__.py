@@ -16,7 +16,7 @@ from quenched.models.linear_predictors.likelihoods import (
     softmax_expectations,
 )
 from quenched.models.linear_predictors.linear_bound import raise_linear_bound
-from quenched.models.linear_predictors.linear_evidence import decompose, solve_linear
+from quenched.models.linear_predictors.linear_evidence import LinearSolution, decompose, solve_linear
 from quenched.models.linear_predictors.quadrature import softplus_expectations
 from quenched.models.linear_predictors.sites import (
     INTERCEPT_SD,
@@ -34,6 +34,7 @@ __all__ = [
     "Design",
     "Likelihood",
     "LinearProblem",
+    "LinearSolution",
     "Path",
     "Poisson",
     "SiteRound",

@@ -35,7 +35,12 @@ class Spectrum:
 
 @dataclass(frozen=True, eq=False)
 class LinearSolution:
-    """The posterior along each direction of the spectrum, with the precisions and the log evidence."""
+    """The posterior along each direction of the spectrum, with the precisions and the log evidence.
+
+    `evidence` is in nats with all constants. `converged` is False when it does not fall before the end of the
+    search: with the prior precision if the targets do not depend on the features, with the noise precision if
+    the features fit the targets without error.
+    """
 
     directions: Array
     coordinates: Array
@@ -44,6 +49,17 @@ class LinearSolution:
     noise_precision: float
     evidence: float
     converged: bool
+
+    @property
+    def mean(self) -> Array:
+        """Of the weights."""
+        return self.coordinates @ self.directions
+
+    @property
+    def covariance(self) -> Array:
+        """Of the weights, dense."""
+        scaled = self.directions / np.sqrt(self.precision)[:, None]
+        return scaled.T @ scaled
 
 
 def solve_linear(

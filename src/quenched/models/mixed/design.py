@@ -72,14 +72,24 @@ def read_design(formula: str, table: Any, likelihood: str) -> MixedDesign:
     ValueError
         When the response or the design is not what the likelihood needs.
     """
+    matrices = _matrices(formula, table)
+    if likelihood == "ordinal":
+        return _ordinal(formula, table, matrices)
+    response, trials = _response(formula, matrices.response, likelihood)
+    fixed, names, offset = _common(matrices.common, len(response))
+    _insist_rank(fixed, names)
+    return MixedDesign(response, trials, fixed, names, offset, _factors(matrices.group, table), matrices)
+
+
+def _matrices(formula: str, table: Any) -> Any:
+    """What formulae makes of them."""
     try:
         from formulae import design_matrices  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise ImportError('MixedModel needs formulae: pip install "quenched[mixed]".') from error
     if not isinstance(formula, str):
         raise ValueError(f"formula={shown(formula)}: give a text such as 'y ~ x + (1|group)'.")
-    if not (hasattr(table, "columns") and hasattr(table, "dtypes")):
-        raise ValueError(f"table={shown(table)}: give a pandas.DataFrame.")
+    _insist_table(table)
     try:
         matrices = design_matrices(formula, table, na_action="error", extra_namespace=_FUNCTIONS)
     except KeyError as error:
@@ -92,28 +102,29 @@ def read_design(formula: str, table: Any, likelihood: str) -> MixedDesign:
         raise ValueError(f"formula={shown(formula)}: formulae cannot read it on this table: {error}{remedy}") from error
     if matrices.response is None:
         raise ValueError(f"formula={formula!r}: has no response; write it as 'y ~ x + (1|group)'.")
-    if likelihood == "ordinal":
-        return _ordinal(formula, table, matrices)
-    response = np.asarray(matrices.response.design_matrix, float)
-    trials = None
-    if response.ndim == 2 and matrices.response.kind == "proportion":
+    return matrices
+
+
+def _response(formula: str, given: Any, likelihood: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """The response, and the trials of a proportion."""
+    response, trials = np.asarray(given.design_matrix, float), None
+    if response.ndim == 2 and given.kind == "proportion":
         response, trials = response[:, 0], response[:, 1]
     elif response.ndim == 2:
         response = response[:, -1]  # a category against another: the last level is 1
     if (trials is None) == (likelihood == "binomial"):
-        raise ValueError(
-            f"formula={formula!r}: likelihood={likelihood!r} "
-            + (
-                "needs a response proportion(successes, trials)."
-                if trials is None
-                else "takes no trials; use 'binomial'."
-            )
+        wrong = (
+            "takes no trials; use 'binomial'"
+            if trials is not None
+            else "needs a response proportion(successes, trials)"
         )
-    fixed, names, offset = _common(
-        matrices.common, np.asarray(matrices.common) if matrices.common else None, len(response)
-    )
-    _insist_rank(fixed, names)
-    return MixedDesign(response, trials, fixed, names, offset, _factors(matrices.group, table), matrices)
+        raise ValueError(f"formula={formula!r}: likelihood={likelihood!r} {wrong}.")
+    return response, trials
+
+
+def _insist_table(table: Any) -> None:
+    if not (hasattr(table, "columns") and hasattr(table, "dtypes")):
+        raise ValueError(f"table={shown(table)}: give a pandas.DataFrame.")
 
 
 def read_new_rows(design: MixedDesign, table: Any) -> NewRows:
@@ -124,12 +135,11 @@ def read_new_rows(design: MixedDesign, table: Any) -> NewRows:
     ValueError
         When a column is missing, or holds what was not fitted.
     """
-    if not (hasattr(table, "columns") and hasattr(table, "dtypes")):
-        raise ValueError(f"table={shown(table)}: give a pandas.DataFrame.")
+    _insist_table(table)
     try:
         effects = design.matrices.common
-        new = np.asarray(effects.evaluate_new_data(table)) if effects else None
-        fixed, names, offset = _common(effects, new, len(table))
+        new = effects.evaluate_new_data(table) if effects else None
+        fixed, names, offset = _common(effects, len(table), new)
         varying = []
         for factor in design.factors:
             terms = [term for term in design.matrices.group.terms.values() if term.factor.name == factor.name]
@@ -153,9 +163,7 @@ def _ordinal(formula: str, table: Any, matrices: Any) -> MixedDesign:
     column = table[name]
     ordered = isinstance(column.dtype, pandas.CategoricalDtype) and column.cat.ordered
     codes = pandas.Categorical(column) if not ordered else column.array.remove_unused_categories()
-    fixed, names, offset = _common(
-        matrices.common, np.asarray(matrices.common) if matrices.common else None, len(codes)
-    )
+    fixed, names, offset = _common(matrices.common, len(codes))
     kept = [place for place, label in enumerate(names) if label != "Intercept"]
     fixed, names = fixed[:, kept], tuple(names[place] for place in kept)
     _insist_rank(np.column_stack([np.ones(len(fixed)), fixed]), ("the cut points", *names))
@@ -164,11 +172,11 @@ def _ordinal(formula: str, table: Any, matrices: Any) -> MixedDesign:
     return MixedDesign(response, None, fixed, names, offset, _factors(matrices.group, table), matrices, categories)
 
 
-def _common(effects: Any, matrix: np.ndarray | None, n: int) -> tuple[np.ndarray, tuple[str, ...], np.ndarray]:
-    """The columns of the fixed effects, their names, and the offset."""
+def _common(effects: Any, n: int, new: Any = None) -> tuple[np.ndarray, tuple[str, ...], np.ndarray]:
+    """The columns of the fixed effects in n rows, of new ones if they are given, their names, and the offset."""
     columns, names, offset = [np.zeros((n, 0))], [], np.zeros(n)
-    for name, where in () if matrix is None else effects.slices.items():
-        own = np.asarray(matrix, float)[:, where]
+    for name, where in effects.slices.items() if effects else ():
+        own = np.asarray(effects if new is None else new)[:, where].astype(float)
         if effects.terms[name].kind == "offset":
             offset = offset + own[:, 0]
             continue

@@ -18,6 +18,7 @@ from quenched.results import Fit, FitError
 from quenched.transforms import real_names
 
 _BINS = 50
+_SHOWN = 2  # marginals of each posterior
 
 _plain: dict[str, Any] = {"throw": False, "progress": False}
 METHODS: dict[str, tuple[str, Callable[[Posed, dict[str, Fit]], Fit | None]]] = {
@@ -123,7 +124,7 @@ def distance(samples: np.ndarray, others: np.ndarray) -> float:
 
 
 def _marginals(
-    samples: dict[str, np.ndarray], truth: Truth, names: list[str], outer: np.ndarray, most: int = 2
+    samples: dict[str, np.ndarray], truth: Truth, names: list[str], outer: np.ndarray
 ) -> list[dict[str, Any]]:
     """Histograms of the parameters in which the methods differ most; an outer one first, where there is one."""
     apart = np.array(
@@ -134,7 +135,7 @@ def _marginals(
         order = sorted(order, key=lambda place: (not outer[place], -apart[place]))
         order = [order[0], *sorted(order[1:], key=lambda place: -apart[place])]
     found = []
-    for place in order[:most]:
+    for place in order[:_SHOWN]:
         low, high = np.quantile(truth.samples[:, place], [0.0005, 0.9995])
         edges = np.linspace(low - 0.15 * (high - low), high + 0.15 * (high - low), _BINS + 1)
         heights = lambda values, edges=edges: np.round(

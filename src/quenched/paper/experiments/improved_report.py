@@ -22,6 +22,7 @@ _COLOURS = {
     "warped": (BLUE, "-"),
     "nested": (ORANGE, "-"),
 }
+_JUDGED_BY = ("mean_error", "sd_error", "marginal_distance", "evidence_error")
 _WHY = {
     "laplace": "It takes the mode and the curvature there, and sees nothing of the mass to one side of it.",
     "nested_laplace": "The effects are at their modes for every value of the outer parameters; where each has few binary "
@@ -83,13 +84,8 @@ def best(result: dict[str, Any], metric: str) -> str:
 def _winners(found: dict[str, Any]) -> list[Any]:
     rows = []
     for name, result in found.items():
-        chosen = [best(result, metric) for metric in ("mean_error", "sd_error", "marginal_distance", "evidence_error")]
-        cells = [
-            f"{METHODS[key][0]} ({result['methods'][key][metric]:.3f})"
-            for key, metric in zip(
-                chosen, ("mean_error", "sd_error", "marginal_distance", "evidence_error"), strict=True
-            )
-        ]
+        chosen = {metric: best(result, metric) for metric in _JUDGED_BY}
+        cells = [f"{METHODS[key][0]} ({result['methods'][key][metric]:.3f})" for metric, key in chosen.items()]
         quickest = min(result["methods"], key=lambda key: result["methods"][key]["seconds"])
         rows.append((name, *cells, f"{METHODS[quickest][0]} ({result['methods'][quickest]['seconds']:.1f} s)"))
     counts = {key: sum(best(result, "marginal_distance") == key for result in found.values()) for key in METHODS}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from quenched.files import write_whole
-from quenched.paper.experiments.workers import share_out
+from quenched.paper.experiments.workers import in_parallel
 
 FORMAT = 1  # raise it when what tasks compute changes: older results are then computed again
 
@@ -77,7 +77,7 @@ def _compute(tasks: list[Task], folder: Path, jobs: int) -> Iterator[Outcome]:
             yield _finish(task, folder, *attempt(task.function, task.arguments))
         return
     submit = lambda process, task: process.submit(attempt, task.function, task.arguments)
-    for task, future in share_out(tasks, jobs, submit):
+    for task, future in in_parallel(tasks, jobs, submit):
         error = future.exception()
         answer = (None, f"the worker died: {error!r}") if error is not None else future.result()
         yield _finish(task, folder, *answer)

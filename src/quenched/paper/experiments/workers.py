@@ -30,7 +30,7 @@ class Assignment(Protocol):
 W = TypeVar("W", bound=Assignment)
 
 
-def share_out(
+def in_parallel(
     work: Sequence[W], n_workers: int, submit: Callable[[ProcessPoolExecutor, W], Future]
 ) -> Iterator[tuple[W, Future]]:
     """Do all of it in parallel, the first in the list first where there is a choice; yields what is done, as it is done."""

@@ -65,7 +65,7 @@ def best_gaussian(
     """
     problem, y = logistic_problem(features, labels, prior_precision)
     check_rounds(max_rounds, tolerance)
-    return answer(
+    return of_all_weights(
         problem, raise_linear_bound(problem, Bernoulli(2 * y - 1), max_rounds=max_rounds, tolerance=tolerance)
     )
 
@@ -82,7 +82,7 @@ def logistic_problem(
     return LinearProblem(lay_out(matrix), prior_precision), y
 
 
-def answer(problem: LinearProblem, path: Path) -> LogisticPosterior:
+def of_all_weights(problem: LinearProblem, path: Path) -> LogisticPosterior:
     """Where an ascent ended, in terms of all the weights."""
     posterior, view = path.last.posterior, problem.design.view
     spread = view.weights(posterior.inverse_factor)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit
 
 from quenched.models.linear_predictors import SiteRound, check_rounds, raise_sites, site_posterior
-from quenched.paper.rivals.best_gaussian import LogisticPosterior, answer, logistic_problem
+from quenched.paper.rivals.best_gaussian import LogisticPosterior, logistic_problem, of_all_weights
 
 Array = NDArray[np.float64]
 
@@ -63,7 +63,7 @@ def jaakkola_jordan(
     log_alpha = problem.start_log_alpha()
     lengths = np.concatenate([np.sum(block**2, axis=1) for _, block in design.blocks()])
     path = raise_sites(evaluate, np.append(np.sqrt(lengths / np.exp(log_alpha)), log_alpha), max_rounds, tolerance)
-    return answer(problem, path)
+    return of_all_weights(problem, path)
 
 
 def quadratic_coefficient(tightness: Array) -> Array:

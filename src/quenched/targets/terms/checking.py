@@ -1,12 +1,12 @@
 """A sum of terms against the parameters it is to be a density of: everything that structure alone can tell is wrong."""
 
-import difflib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from quenched.targets.terms.local import LocalTerm, leaves_seen, local_terms
 from quenched.targets.terms.terms import Held, Part, Term, Terms
+from quenched.text import did_you_mean
 
 if TYPE_CHECKING:
     from quenched.transforms import Leaf, Space
@@ -27,8 +27,7 @@ def check_terms(terms: Terms, held: tuple[Held, ...], space: "Space", data: Any 
     for term in terms.terms:
         for part in term.parts:
             if part.leaf not in leaves:
-                near = difflib.get_close_matches(part.leaf, leaves, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else "."
+                hint = did_you_mean(part.leaf, leaves)
                 raise ValueError(
                     f"sees: there is no parameter {part.leaf!r}; start has {', '.join(map(repr, leaves))}{hint}"
                 )

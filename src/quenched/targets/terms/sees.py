@@ -56,9 +56,8 @@ class Whole:
 
 
 _OF_LABELS = "; np.unique(labels, return_inverse=True)[1] makes whole numbers of it"
-_HINTS = dict.fromkeys("UST", _OF_LABELS) | {
-    "b": "; np.flatnonzero(mask) makes whole numbers of it"
-}  # by kind of dtype
+_OF_MASKS = "; np.flatnonzero(mask) makes whole numbers of it"
+_HINTS = {"U": _OF_LABELS, "S": _OF_LABELS, "T": _OF_LABELS, "b": _OF_MASKS}  # by kind of dtype
 
 each_entry = EachEntry()
 whole = Whole()
@@ -111,9 +110,7 @@ def _sparse_rows(design: Any) -> SparseRows:
     _insist_real(design)
     try:
         matrix = design.tocsr().astype(np.float64)
-        matrix.check_format(
-            full_check=True
-        )  # otherwise a column that is not there is looked for in other people's memory
+        matrix.check_format(full_check=True)  # or a column that is not there is looked for in other people's memory
     except Exception as error:
         raise ValueError(f"design: is no sparse matrix that can be read: {error}.") from error
     matrix.sum_duplicates()
@@ -153,31 +150,7 @@ def read_index(leaf: str, index: Any) -> np.ndarray:
         raise ValueError(
             f"sees: the index of {leaf!r} is categorical; give its codes, index.cat.codes (or index.codes), which count from 0."
         )
-    several = isinstance(index, tuple) and len(index) > 0 and all(np.ndim(part) == 1 for part in index)
-    if any(map(np.ma.is_masked, index if several else (index,))):
-        raise ValueError(f"sees: the index of {leaf!r} has masked values; leave such rows out.")
-    lengths = sorted({np.size(part) for part in index}) if several else []
-    if several and len(lengths) > 1:
-        raise ValueError(
-            f"sees: the indices of {leaf!r} have lengths {lengths}; each of a tuple of indices needs one number per row."
-        )
-    try:
-        array = np.stack([np.asarray(part) for part in index], axis=1) if several else np.asarray(index)
-        ragged = array.dtype.kind == "O"
-    except ValueError:
-        array, ragged = np.zeros(0), True
-    except Exception as error:  # of whatever it is, when it is made an array
-        raise ValueError(f"sees: the index of {leaf!r}, {shown(index)}, is not an array: {error}.") from error
-    if ragged and not isinstance(index, (list, tuple)) and np.ndim(index) == 0:
-        ragged = False
-    if ragged and all(isinstance(row, str) for row in index):
-        array, ragged = np.asarray(index, dtype=str), False
-    if ragged:
-        counts = sorted({int(np.size(row)) for row in index})
-        raise ValueError(
-            f"sees: the rows of {leaf!r} differ in how many entries they see ({', '.join(map(str, counts))}); all rows of "
-            "an `each` see as many: write one `each` for every number of them."
-        )
+    array = _rows_of_places(leaf, index)
     if array.dtype.kind not in "iu":
         hint = _HINTS.get(array.dtype.kind, "")
         raise ValueError(
@@ -192,3 +165,30 @@ def read_index(leaf: str, index: Any) -> np.ndarray:
             f"sees: the index of {leaf!r} is {array.min()} in row {row}; entries are counted from 0, and none from the end."
         )
     return array.astype(np.int64)
+
+
+def _rows_of_places(leaf: str, index: Any) -> np.ndarray:
+    """An index, or a tuple of them beside each other, as one array, which may hold anything."""
+    several = isinstance(index, tuple) and len(index) > 0 and all(np.ndim(part) == 1 for part in index)
+    if any(map(np.ma.is_masked, index if several else (index,))):
+        raise ValueError(f"sees: the index of {leaf!r} has masked values; leave such rows out.")
+    lengths = sorted({np.size(part) for part in index}) if several else []
+    if len(lengths) > 1:
+        raise ValueError(
+            f"sees: the indices of {leaf!r} have lengths {lengths}; each of a tuple of indices needs one number per row."
+        )
+    try:
+        array = np.stack([np.asarray(part) for part in index], axis=1) if several else np.asarray(index)
+    except ValueError:
+        array = np.zeros(0, object)  # rows that differ in length
+    except Exception as error:  # of whatever it is, when it is made an array
+        raise ValueError(f"sees: the index of {leaf!r}, {shown(index)}, is not an array: {error}.") from error
+    if array.dtype.kind != "O" or not (isinstance(index, (list, tuple)) or np.ndim(index) > 0):
+        return array
+    if all(isinstance(row, str) for row in index):
+        return np.asarray(index, dtype=str)
+    counts = sorted({int(np.size(row)) for row in index})
+    raise ValueError(
+        f"sees: the rows of {leaf!r} differ in how many entries they see ({', '.join(map(str, counts))}); all rows of "
+        "an `each` see as many: write one `each` for every number of them."
+    )
