@@ -170,6 +170,10 @@ def test_bad_regressions():
     ):
         fit(qd.regression(line, x, y[:, None]))
     with pytest.raises(ValueError, match=r"f: f\(parameters, X\) failed with:.*it must return the shape of y"):
+        fit(qd.regression(lambda w, x: x @ w[:1], x, y))
+    with pytest.raises(
+        ValueError, match=r"f: .*test_errors.py, line \d+, `.*w is an array of shape \(2,\), and has no 'missing'"
+    ):
         fit(qd.regression(lambda w, x: x @ w["missing"], x, y))
     for name in ("prior_precision", "noise_precision"):
         for bad in (0.0, -1.0, np.nan):
