@@ -1,7 +1,8 @@
 """Sums of terms: fits of models with structure, against the dense family where that is possible, and the algebra alone.
 
     python benchmarks/terms.py algebra
-    python benchmarks/terms.py item_response:100:20 poisson:1000 shared:1000 volatility:1000 lattice:20
+    python benchmarks/terms.py item_response:100:20 full/item_response:100:20
+    python benchmarks/terms.py poisson:1000 shared:1000 volatility:1000 lattice:20
     python benchmarks/terms.py few_counts:1000 skewed/few_counts:1000 skewed/poisson:1000:2
     python benchmarks/terms.py insteval insteval_gaussian banana softmax paper_softmax
 
@@ -319,10 +320,11 @@ def shared(groups, draws=512):
 
 
 if __name__ == "__main__":
+    families = {"skewed": qd.Sparse(warped=True), "full": "full", "": None}
     for word in sys.argv[1:] or ["algebra"]:
-        family = qd.Sparse(warped=True) if word.startswith("skewed/") else None
-        asked, *numbers = word.removeprefix("skewed/").split(":")
+        family, _, rest = word.rpartition("/")
+        asked, *numbers = rest.split(":")
         if asked in ("algebra", "shared"):
             globals()[asked](*map(int, numbers))
         else:
-            measure(asked, *map(int, numbers), family=family)
+            measure(asked, *map(int, numbers), family=families[family])
