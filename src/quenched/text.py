@@ -30,6 +30,13 @@ def shown(value: object, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def given_text(name: str, value: object) -> str:
+    """A word or a sentence to be shown."""
+    if not isinstance(value, str):
+        raise ValueError(f"{name}={shown(value)}: give a text.")
+    return harmless(value)
+
+
 _CONTROLS = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
