@@ -5,8 +5,8 @@
 What must hold: the check bound is no higher than the exact evidence within its error; the bound of a round is no lower than the
 one before by more than the draws explain; covariances are symmetric and positive definite; what is saved and loaded is equal to
 the last bit; a fit that is done again is too; `fit_many` finds what `fit` finds; memory, threads and open files stay flat once
-compiled programs are let go, as they are whenever there are too many. Prints counts, and the most memory in each tenth of the
-problems; ends with 1 if anything was broken.
+compiled programs are let go, as they are whenever there are too many: at half-time and at the end. Prints counts, and the most
+memory in each tenth of the problems; ends with 1 if anything was broken.
 """
 
 import argparse
@@ -27,8 +27,8 @@ import numpy as np
 import quenched as qd
 from quenched.objective import problem as programs
 
-_WARM = 25  # problems until memory is looked at
-_MOST_GROWTH = 60.0  # megabytes after that, when no program is held
+_TOLD = 25  # problems between two lines
+_MOST_GROWTH = 60.0  # megabytes in the second half, when no program is held: by then what is kept of draws is full
 
 
 def gaussian(w, data):
@@ -176,8 +176,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    ends, counts, broken, seen = time.monotonic() + 60.0 * given.minutes, Counter(), [], []
-    warm = None
+    began, counts, broken, seen = time.monotonic(), Counter(), [], []
+    half_time, ends = began + 30.0 * given.minutes, began + 60.0 * given.minutes
+    warm, n_warm = None, 0
     with tempfile.TemporaryDirectory() as folder:
         while time.monotonic() < ends:
             number = len(seen)
@@ -189,15 +190,15 @@ def main() -> int:
                 if not isinstance(error, AssertionError):
                     traceback.print_exc()
             seen.append(megabytes())
-            if len(seen) % _WARM == 0:
+            if len(seen) % _TOLD == 0:
                 print(f"{len(seen)} problems, most megabytes in tenths: {in_tenths(seen)}", flush=True)
-            if len(seen) == _WARM:
-                warm = left_over()
+            if warm is None and time.monotonic() > half_time:
+                warm, n_warm = left_over(), len(seen)
     print(f"{len(seen)} problems in {given.minutes:g} minutes; {len(broken)} broke a law: {broken[:20]}")
     print(", ".join(f"{name} {n}" for name, n in sorted(counts.items())))
     last = left_over()
     print(f"most megabytes in tenths: {in_tenths(seen)}")
-    print(f"without programs: after {_WARM} problems {warm}, at the end {last}")
+    print(f"without programs: after {n_warm} problems {warm}, at the end {last}")
     grown = 0.0 if warm is None else last["megabytes"] - warm["megabytes"]
     leaked = warm is not None and (last["files"] > warm["files"] + 2 or last["threads"] > warm["threads"] + 2)
     if grown > _MOST_GROWTH or leaked:

@@ -24,24 +24,30 @@ import jax.numpy as jnp
 import numpy as np
 
 import quenched as qd
+from quenched.diagnostics import LinearResponse
+from quenched.export import NutsStart
+from quenched.frozen import Frozen
 from quenched.posterior import Posterior
 
 ROOMS = ("models", "baselines", "science", "plots", "export", "diagnostics", "report")
-# Results and what only our own code makes: a user reads them, and does not build them.
+# Results: a user reads them, calls their methods, and does not build them.
 MADE_BY_US = {
-    *("Calibration", "Fit", "FitError", "Fits", "Status", "Diagnosis", "Importance", "LinearResponse", "Response"),
-    *("NutsStart", "Judgement", "Prediction", "Spectra", "Panel", "Document", "Markup", "weigh", "dress", "new_figure"),
-    *("corner_columns", "spectrum_panels", "figure", "picture", "verdict_box", "table", "facts"),
-    *("calibration_html", "diagnosis_html", "fit_html", "fits_html", "fit_report", "identify_fit", "plot_ranks"),
+    *("Calibration", "Diagnosis", "Fit", "FitError", "Fits", "Importance", "Judgement", "LinearResponse", "NutsStart"),
+    *("Panel", "Prediction", "Response", "Spectra", "Status"),
+}
+# What our own pages and figures are put together from.
+PARTS = {
+    *("Document", "Markup", "calibration_html", "corner_columns", "diagnosis_html", "dress", "facts", "figure"),
     *(
+        "fit_html",
+        "fits_html",
+        "new_figure",
+        "picture",
         "plot_spectra",
-        "plot_fit",
-        "plot_marginals",
-        "plot_monitor",
-        "write_report",
-        "to_arviz",
-        "nuts_start",
-        "diagnose",
+        "spectrum_panels",
+        "table",
+        "verdict_box",
+        "weigh",
     ),
 }
 FRONT_ENDS = {
@@ -51,7 +57,6 @@ FRONT_ENDS = {
     "from_torch",
     "MixedModel",
 }  # in tests/external: they need packages
-_METHODS = (qd.Fit, Posterior, qd.Fits, qd.Draws, qd.Calibration)
 _OURS = str(Path(qd.__file__).parent)
 
 
@@ -141,6 +146,23 @@ def ground_motion():
     return GroundMotion().fit(TABLE, progress=False, draws=32, check=128)
 
 
+@cache
+def _diagnosed():
+    return fitted().diagnose(replicates=2, samples=100, progress=False)
+
+
+# What a user is given, whose methods are tried.
+RESULTS: dict[type, Callable[[], Any]] = {
+    qd.Fit: fitted,
+    Posterior: lambda: fitted().posterior,
+    qd.Fits: many,
+    qd.Calibration: calibrated,
+    LinearResponse: lambda: _diagnosed().linear_response,
+    NutsStart: lambda: fitted().nuts_start(),
+    qd.Draws: lambda: qd.iid(4, 2),
+}
+
+
 # Good values, by "entry.argument" or else by argument; made anew for every call.
 GOOD: dict[str, Callable[[], Any]] = {
     "log_density": lambda: normal,
@@ -188,6 +210,14 @@ GOOD: dict[str, Callable[[], Any]] = {
     "labels": lambda: np.arange(12) % 3,
     "kernel": lambda: X @ X.T + np.eye(12),
     "fit": fitted,
+    "calibration": calibrated,
+    "NutsStart.covariance_of.names": lambda: ["w"],
+    "NutsStart.to_natural.vectors": lambda: np.zeros((3, 2)),
+    "science.identify_fit.fit": lambda: ground_motion().fit_,
+    "plots.plot_fit.path": lambda: folder() / "out.png",
+    "plots.plot_ranks.path": lambda: folder() / "ranks.png",
+    "report.write_report.path": lambda: folder() / "report.html",
+    "vector": lambda: np.zeros(2),
     "nested.log_density": lambda: mixed,
     "nested.start": lambda: {"a": 0.0, "b": np.zeros(2)},
     "nested.outer": lambda: ["a"],
@@ -275,19 +305,16 @@ def entries() -> list[Entry]:
         thing = getattr(qd, name)
         if callable(thing) and name not in MADE_BY_US | FRONT_ENDS:
             found[name] = thing
-    owners = {qd.Fit: fitted, Posterior: lambda: fitted().posterior, qd.Fits: many, qd.Calibration: calibrated}
-    owners[qd.Draws] = lambda: qd.iid(4, 2)
-    for cls in _METHODS:
-        for name in _methods(cls):
-            found[f"{cls.__name__}.{name}"] = _method(cls, name, owners[cls])
+    for cls, owner in RESULTS.items():
+        for name in methods(cls):
+            found[f"{cls.__name__}.{name}"] = _method(cls, name, owner)
     found["keep_programs"] = _keep_programs
     found["Fits[]"] = lambda key: many()[key]
-    found["linear_response.of"] = lambda what: _diagnosed().linear_response.of(what)
     found["Fit.diagnose"] = _diagnose
     for room in ROOMS:
         module = importlib.import_module(f"quenched.{room}")
         for name in module.__all__:
-            if name in MADE_BY_US | FRONT_ENDS:
+            if name in MADE_BY_US | PARTS | FRONT_ENDS:
                 continue
             thing = getattr(module, name)
             if inspect.isclass(thing) and hasattr(thing, "fit"):
@@ -297,12 +324,37 @@ def entries() -> list[Entry]:
     return [_entry(name, call) for name, call in found.items()]
 
 
-def _methods(cls: type) -> Iterator[str]:
-    for name, value in vars(cls).items():
-        if name.startswith("_") or not callable(getattr(cls, name)):
+def methods(cls: type) -> Iterator[str]:
+    """Those of ours that take something; families, transforms and ways to fit are told what to do by our engine alone."""
+    for name in dir(cls):
+        value = inspect.getattr_static(cls, name)
+        ours = str(getattr(getattr(value, "__func__", value), "__module__", None)).startswith("quenched")
+        if name.startswith("_") or not ours or not callable(getattr(cls, name)) or issubclass(cls, Frozen):
             continue
-        if len(inspect.signature(getattr(cls, name)).parameters) > (0 if isinstance(value, staticmethod) else 1):
+        bound = isinstance(value, (staticmethod, classmethod))
+        if len(inspect.signature(getattr(cls, name)).parameters) > (0 if bound else 1):
             yield name
+
+
+def places() -> list[Any]:
+    """The root and the rooms that users import from."""
+    return [qd, *(importlib.import_module(f"quenched.{room}") for room in ROOMS)]
+
+
+def untried() -> set[str]:
+    """Public names, and methods of public classes, that are neither entries nor named above as no entries."""
+    names = {entry.name for entry in entries()}
+    tried = names | {name.rpartition(".")[2] for name in names} | MADE_BY_US | PARTS | FRONT_ENDS
+    missing = set()
+    for where in places():
+        for name in where.__all__:
+            thing = getattr(where, name)
+            if callable(thing) and name not in tried:
+                missing.add(name)
+            if name not in PARTS | FRONT_ENDS and not isinstance(thing, (str, float)):
+                cls = thing if inspect.isclass(thing) else type(thing)
+                missing |= {f"{cls.__name__}.{method}" for method in methods(cls)} - names
+    return missing
 
 
 def _keep_programs(folder):
@@ -310,11 +362,6 @@ def _keep_programs(folder):
         qd.keep_programs(folder)
     finally:
         qd.keep_programs(None)
-
-
-@cache
-def _diagnosed():
-    return fitted().diagnose(replicates=2, samples=100, progress=False)
 
 
 def _diagnose(replicates=2, samples=100, progress=False):
@@ -355,7 +402,7 @@ def _estimator(name: str, cls: type) -> Iterator[tuple[str, Callable[..., Any]]]
             f"{name}.fit",
             _with_signature(cls.fit, lambda **given: cls(**extra, **short).fit(**given), skip_self=True),
         )
-    for method in _methods(cls):
+    for method in methods(cls):
         if method == "fit" or method.startswith(("get_", "set_")):
             continue
         yield f"{name}.{method}", _method(cls, method, trained)

@@ -84,7 +84,8 @@ def write_whole(path: str | Path, write: Callable[[IO[bytes]], object]) -> Path:
 
     What a process that was killed has left behind there is swept away. A link stays a link to what is written.
     """
-    _insist_file("path", Path(path))
+    path = read_path("path", path)
+    _insist_file("path", path)
     place = Path(os.path.realpath(path))
     place.parent.mkdir(parents=True, exist_ok=True)
     _sweep(place.parent)

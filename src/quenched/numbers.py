@@ -93,17 +93,22 @@ def native(leaf: Any) -> Any:
     return leaf if leaf.dtype.isnative else leaf.astype(leaf.dtype.newbyteorder("="))
 
 
-def real_array(name: str, value: Any) -> np.ndarray:
-    """An array of finite floats."""
+def float_array(name: str, value: Any) -> np.ndarray:
+    """An array of floats, which may be anything, not a number among them."""
     array = plain_array(name, value)
     if array.dtype.kind == "c":
         raise ValueError(f"{name}: is complex, and its imaginary part would be lost; give real numbers.")
     try:
         if array.dtype.kind not in "fiubO":
             raise TypeError("no numbers")
-        array = np.asarray(array, dtype=np.float64)
+        return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name}: has dtype {array.dtype}; give real numbers.") from error
+
+
+def real_array(name: str, value: Any) -> np.ndarray:
+    """An array of finite floats."""
+    array = float_array(name, value)
     for kind, wrong, remedy in (
         ("NaN", np.isnan(array), "remove or impute missing values first"),
         ("infinite values", np.isinf(array), "give finite numbers"),

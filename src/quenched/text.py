@@ -38,6 +38,13 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     return f"; did you mean {near[0]!r}?" if near else "."
 
 
+def given_text(name: str, value: object) -> str:
+    """A word or a sentence to be shown."""
+    if not isinstance(value, str):
+        raise ValueError(f"{name}={shown(value)}: give a text.")
+    return harmless(value)
+
+
 _CONTROLS = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 

@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import zipfile
 
 import jax.numpy as jnp
 import numpy as np
@@ -137,6 +138,19 @@ def test_an_archive_that_would_fill_the_memory(content, tmp_path):
     path = tmp_path / "fit.npz"
     np.savez_compressed(path, **{"fit.json": np.array(json.dumps(text))}, **arrays, more=np.zeros(10**6))
     with pytest.raises(ValueError, match="its entries are compressed"):
+        qd.load(path)
+
+
+@pytest.mark.parametrize("shape", [(2,), (10**7,), (10**12,), (2**62, 2**62)])
+def test_an_entry_that_is_not_as_long_as_it_says(shape, content, tmp_path):
+    """A header of a few bytes may speak of terabytes."""
+    text, arrays = content
+    path = tmp_path / "fit.npz"
+    np.savez(path, **{"fit.json": np.array(json.dumps(text))}, **arrays)
+    with zipfile.ZipFile(path, "a") as archive, archive.open("more.npy", "w") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})
+        file.write(bytes(8))
+    with pytest.raises(ValueError, match=r"more.npy is not as long as it says"):
         qd.load(path)
 
 

@@ -15,6 +15,8 @@ QUICK = [
     *("below", "dot"),
     *("each", "from_value", "from_value_and_grad", "iid", "interval", "keep_programs", "load", "matched", "regression"),
     *("sobol", "sum_of", "with_gaussian_prior", "Fit.sample", "Fit.save", "Fit.natural", "Posterior.sample"),
+    *("NutsStart.covariance_of", "NutsStart.positions", "NutsStart.to_natural", "LinearResponse.n_gradients_for"),
+    *("export.nuts_start", "plots.plot_monitor", "plots.plot_marginals"),
     *("Posterior.log_density", "Posterior.transform", "Posterior.of", "Posterior.marginal", "Draws.grow"),
     *("LinearRegression", "LinearRegression.fit", "models.student_t", "models.fit_multiclass_rvm", "science.identify"),
     *("science.corner_frequency", "science.read_spectra", "science.read_spectra_csv"),
@@ -24,10 +26,35 @@ OPTIONS = set(ENTRIES["fit"].arguments) - {"log_density", "start", "data", "hype
 
 
 def test_every_public_name_has_its_place():
-    """Called here, tried with its own package, or made by us alone; no list names what is not there."""
-    functions = {name for name in qd.__all__ if callable(getattr(qd, name))}
-    assert functions <= set(ENTRIES) | hostile.MADE_BY_US | hostile.FRONT_ENDS
+    """Called here, with its methods, tried with its own package, or made by us alone; no list names what is not there."""
+    assert not hostile.untried()
     assert set(QUICK) <= set(ENTRIES)
+    public = {name for where in hostile.places() for name in where.__all__}
+    assert public >= (hostile.MADE_BY_US | hostile.PARTS | hostile.FRONT_ENDS)
+
+
+def test_what_is_new_is_missed(monkeypatch):
+    """A function, a method of a result and one of an error that nobody has named."""
+
+    def new(wanted):
+        return wanted
+
+    def method(self, wanted):
+        return wanted
+
+    for one in (new, method):
+        monkeypatch.setattr(one, "__module__", "quenched.results")
+    monkeypatch.setattr(qd, "novel", new, raising=False)
+    monkeypatch.setattr(qd, "__all__", [*qd.__all__, "novel"])
+    with pytest.raises(LookupError, match=r"novel asks for wanted.*hostile\.GOOD"):
+        hostile.entries()
+    monkeypatch.setattr(qd, "__all__", qd.__all__[:-1])
+    monkeypatch.setattr(qd.Fit, "novel", method, raising=False)
+    with pytest.raises(LookupError, match=r"Fit\.novel asks for wanted"):
+        hostile.entries()
+    monkeypatch.delattr(qd.Fit, "novel")
+    monkeypatch.setattr(qd.FitError, "novel", method, raising=False)
+    assert hostile.untried() == {"FitError.novel"}
 
 
 @pytest.mark.parametrize("name", QUICK)

@@ -80,7 +80,7 @@ def test_the_covariance_follows_the_order_of_others(fit):
     order = [1, 2, 3, 4, 0]
     expected = fit.covariance[np.ix_(order, order)]
     np.testing.assert_array_equal(start.covariance_of(["tau", "theta", "mu"]), expected)
-    with pytest.raises(ValueError, match="there is no parameter 'sigma'; the fit has mu, tau, theta"):
+    with pytest.raises(ValueError, match="there is no parameter 'sigma'; there are 'mu', 'tau', 'theta'"):
         start.covariance_of(["sigma"])
 
 

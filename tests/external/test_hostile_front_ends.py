@@ -1,6 +1,7 @@
 """Front ends and what they need a package for, given what nobody should give: an answer, or a refusal in our words."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,13 +33,37 @@ def pymc_model():
     return model
 
 
-def mixed(formula="y ~ x + (1|group)", likelihood="gaussian", hyper="raised", seed=0, table=None, weights=None):
+def mixed(
+    formula="y ~ x + (1|group)",
+    likelihood="gaussian",
+    hyper="raised",
+    seed=0,
+    table=None,
+    weights=None,
+    progress=False,
+    max_seconds=None,
+):
     import pandas
 
     from quenched.models import MixedModel
 
     table = pandas.DataFrame(TABLE) if table is None else table
-    return MixedModel(formula, likelihood, hyper, seed=seed).fit(table, weights)
+    return MixedModel(formula, likelihood, hyper, seed=seed).fit(
+        table, weights, progress=progress, max_seconds=max_seconds
+    )
+
+
+@cache
+def fitted():
+    return mixed()
+
+
+def predicted(table=None, samples=100):
+    return fitted().predict(table, samples=samples)
+
+
+def drawn(term=None, most=60):
+    return fitted().plot_effects(term, most)
 
 
 def numpyro(model):
@@ -63,12 +88,23 @@ CASES: dict[str, tuple[str, Callable[..., Any], dict[str, Callable[[], Any]]]] =
     "from_pymc": ("pymc", pymc, {"model": pymc_model}),
     "from_stan": ("bridgestan", stan, {}),
     "MixedModel": ("formulae", mixed, {}),
+    "MixedModel.predict": ("formulae", predicted, {}),
+    "MixedModel.plot_effects": ("formulae", drawn, {}),
 }
 CALLED = [
     (name, argument)
     for name, (_, call, _) in CASES.items()
     for argument in call.__code__.co_varnames[: call.__code__.co_argcount]
 ]
+
+
+def test_every_front_end_and_method_has_its_case():
+    pytest.importorskip("sklearn")
+    from quenched.models import MixedModel
+
+    assert set(CASES) == hostile.FRONT_ENDS | {
+        f"MixedModel.{name}" for name in hostile.methods(MixedModel) if name != "fit"
+    }
 
 
 @pytest.mark.parametrize(("name", "argument"), CALLED)

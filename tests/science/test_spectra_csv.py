@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from quenched.science import read_spectra_csv
+from quenched.science import read_spectra, read_spectra_csv
 
 
 def test_any_csv_file_can_be_read(tmp_path):
@@ -25,3 +25,12 @@ def test_broken_files_are_named(tmp_path, text, message):
         read_spectra_csv(path)
     with pytest.raises(ValueError, match="cannot be read"):
         read_spectra_csv(tmp_path / "missing.csv")
+
+
+@pytest.mark.parametrize("missing", [float("nan"), np.float32("nan"), None])
+def test_a_missing_event_among_names_is_refused(missing):
+    """NumPy would make it the name "nan"."""
+    column = np.ones(3)
+    for events in (["a", "a", missing], ("a", missing, "b")):
+        with pytest.raises(ValueError, match="event has missing names"):
+            read_spectra({"event": events, "Mw": column, "R": column, "f": column, "fas": column})

@@ -26,7 +26,7 @@ from quenched.numbers import whole_number
 from quenched.objective import Objective
 from quenched.precision import in_double
 from quenched.projected import ProjectedBound
-from quenched.results import Fit, require_origin
+from quenched.results import Fit, insist_fit, require_origin
 from quenched.threads import quiet_blas
 from quenched.transforms import Parameters, real_names
 from quenched.trust import (
@@ -190,6 +190,7 @@ def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES
     progress
         Show a line on the terminal.
     """
+    insist_fit(fit)
     whole_number("replicates", replicates, 2)
     whole_number("samples", samples, 100)
     problem, hyper, _ = require_origin(fit)

@@ -23,6 +23,7 @@ from quenched.diagnostics.products import Products, by_differences, by_expansion
 from quenched.execute import compiled, obey_interrupts
 from quenched.families import Role, roles
 from quenched.fitting import Watcher
+from quenched.numbers import whole_number
 from quenched.objective import Coordinates
 from quenched.posterior import moment_draws
 from quenched.precision import in_double
@@ -60,7 +61,7 @@ class LinearResponse:
 
     def n_gradients_for(self, n: int) -> int:
         """The same for n numbers."""
-        return plan(self._curvature, n).n_gradients
+        return plan(self._curvature, whole_number("n", n, 1)).n_gradients
 
     @cached_property
     def covariance(self) -> np.ndarray:

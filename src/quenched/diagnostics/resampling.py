@@ -6,7 +6,7 @@ from quenched.diagnostics.importance import weigh
 from quenched.draws import Purpose, generator
 from quenched.numbers import whole_number
 from quenched.precision import in_double
-from quenched.results import Fit, require_origin
+from quenched.results import Fit, insist_fit, require_origin
 from quenched.transforms import Parameters
 from quenched.trust import BAD, weigh_ratios
 
@@ -21,6 +21,7 @@ def resample(fit: Fit, n: int, seed: int = 0) -> Parameters:
     drawn by their weights, with replacement. Warns when k-hat is above 0.7 and the weights are uneven: then they
     cannot be trusted.
     """
+    insist_fit(fit)
     whole_number("n", n, 1)
     problem, hyper, _ = require_origin(fit)
     with in_double():

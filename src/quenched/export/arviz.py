@@ -15,7 +15,7 @@ from quenched.export.rows import log_likelihood_of, observed_of
 from quenched.numbers import seed_number, whole_number
 from quenched.objective import log_q, log_ratios
 from quenched.precision import in_double
-from quenched.results import Fit
+from quenched.results import Fit, insist_fit
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -55,6 +55,7 @@ def to_arviz(fit: Fit, n: int = 1000, seed: int = 0) -> "DataTree | Any":
     ImportError
         Without ArviZ; the message names the extra.
     """
+    insist_fit(fit)
     n, seed = whole_number("n", n, 1), seed_number("seed", seed)
     samples = fit.sample(n, seed)
     groups = {"posterior": _chain(_named(fit, samples))}

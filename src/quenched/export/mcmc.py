@@ -13,10 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.numbers import float_array
 from quenched.objective import Problem, RealLine
 from quenched.posterior import to_natural
 from quenched.precision import in_double
-from quenched.results import Fit, require_origin
+from quenched.results import Fit, insist_fit, require_origin
 from quenched.targets import Hyper
 from quenched.transforms import Parameters
 
@@ -63,6 +64,7 @@ class NutsStart:
         A JAX function, to be differentiated and compiled by a sampler, in the precision that JAX is set to there; for a
         function on the host, a number. Hyperparameters are held where the fit left them.
         """
+        vector = self._read(vector)
         problem, hyper, _ = require_origin(self.fit)
         data, hyper = jax.tree.map(np.asarray, (problem.data, hyper))  # 64 bits, unless JAX has been set to 32
         if problem.target.on_host:
@@ -74,6 +76,13 @@ class NutsStart:
             value = function(jnp.asarray(vector), jax.tree.map(jnp.asarray, data), jnp.asarray(hyper.free))
         return _joint(problem, hyper, value, vector)
 
+    def _read(self, vector: Any) -> Array:
+        """A sampler traces it, and may go where it is not finite."""
+        given = vector if isinstance(vector, jax.Array) else float_array("vector", vector)
+        if given.shape != self.mean.shape:
+            raise ValueError(f"vector has shape {given.shape}; give ({len(self.mean)},).")
+        return given
+
     def potential(self, vector: Array) -> Array:
         """Minus the log density, which NumPyro asks for."""
         return -self.log_density(vector)
@@ -84,7 +93,7 @@ class NutsStart:
 
     def to_natural(self, vectors: Any) -> Parameters:
         """Vectors (..., dim) on the real line to a pytree like `start` in natural units, with the same leading axes."""
-        rows = np.asarray(vectors, dtype=np.float64)
+        rows = float_array("vectors", vectors)
         if rows.shape[-1:] != self.mean.shape:
             raise ValueError(f"vectors has shape {rows.shape}; its last axis must have {len(self.mean)} entries.")
         natural = to_natural(self.fit.space, rows.reshape(-1, len(self.mean)))
@@ -102,13 +111,7 @@ class NutsStart:
         It is of use there if they take the same parameters to the real line in the same way: real ones as they are,
         positive ones by their logarithm.
         """
-        spaces = self.fit.space
-        ends = np.cumsum(spaces.sizes)
-        where = {leaf.name: range(end - n, end) for leaf, n, end in zip(spaces.leaves, spaces.sizes, ends, strict=True)}
-        unknown = [name for name in names if name not in where]
-        if unknown:
-            raise ValueError(f"names: there is no parameter {unknown[0]!r}; the fit has {', '.join(where)}.")
-        chosen = [index for name in names for index in where[name]]
+        chosen = self.fit.posterior.places(names)
         return self.inverse_mass_matrix[np.ix_(chosen, chosen)]
 
 
@@ -120,6 +123,7 @@ def nuts_start(fit: Fit) -> NutsStart:
     ValueError
         For a loaded fit without its log density, or one that reached nothing.
     """
+    insist_fit(fit)
     require_origin(fit)
     if not np.isfinite(fit.bound):
         raise ValueError(f"fit: its bound is {fit.bound}, so there is nowhere to begin. {fit.message}")

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quenched.files import read_path_to_write, write_whole
-from quenched.results import Fit
-from quenched.text import harmless, shown
+from quenched.text import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,19 +75,6 @@ def read_axes(axes: Any, width: float, height: float) -> "Axes":
     if not hasattr(axes, "fill_between"):
         raise ValueError(f"axes={shown(axes)}: give axes of matplotlib, or None for a figure of their own.")
     return axes
-
-
-def insist_fit(fit: Any) -> None:
-    """Refuse what is no fit."""
-    if not isinstance(fit, Fit):
-        raise ValueError(f"fit={shown(fit)}: give a fit, as quenched.fit returns it.")
-
-
-def given_text(name: str, value: Any) -> str:
-    """A word or a sentence to be shown."""
-    if not isinstance(value, str):
-        raise ValueError(f"{name}={shown(value)}: give a text.")
-    return harmless(value)
 
 
 def short(name: str, most: int) -> str:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from quenched.numbers import whole_number
-from quenched.plots.canvas import GREY, PLAIN, SMALL, dress, insist_fit, read_axes, short
-from quenched.results import Fit
+from quenched.plots.canvas import GREY, PLAIN, SMALL, dress, read_axes, short
+from quenched.results import Fit, insist_fit
 from quenched.transforms import real_names
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from quenched.plots.forest import plot_forest
 from quenched.plots.marginals import marginals_size, plot_marginals
 from quenched.plots.monitor import monitor_height, plot_monitor
 from quenched.plots.pair import plot_pair
-from quenched.results import Fit
+from quenched.results import Fit, insist_fit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,6 +36,7 @@ def plot_fit(fit: Fit, path: str | Path | None = None) -> "Figure":
     path
         File to write as well; its ending says the format (`.png`, `.svg`, `.pdf`).
     """
+    insist_fit(fit)
     path = read_figure_path(path)
     numbers = sum(int(np.prod(leaf.shape)) for leaf in fit.space.leaves)
     figure = _some(fit, numbers) if _FEW < numbers <= _SOME else _few_or_many(fit, few=numbers <= _FEW)

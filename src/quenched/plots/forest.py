@@ -15,14 +15,12 @@ from quenched.plots.canvas import (
     PLAIN,
     SMALL,
     dress,
-    given_text,
-    insist_fit,
     read_axes,
     short,
 )
 from quenched.plots.spread import columns, read_names, spread
-from quenched.results import Fit
-from quenched.text import harmless, shown
+from quenched.results import Fit, insist_fit
+from quenched.text import given_text, harmless, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import jax
 import numpy as np
 
+from quenched.numbers import insist_tree, real_array
 from quenched.plots.canvas import GREY, INK, PLAIN, SMALL, new_figure, short
 from quenched.plots.panels import draw_density, draw_intervals, draw_outline, draw_ticks
 from quenched.plots.spread import spread
-from quenched.results import Fit
+from quenched.results import Fit, insist_fit
+from quenched.text import shown
 from quenched.transforms import Parameters
 
 if TYPE_CHECKING:
@@ -43,23 +45,26 @@ def plot_marginals(
     samples
         To compare with, as `fit.sample` gives them: of a Markov chain, or `fit.resample(n)`. Drawn as a dashed outline.
     """
+    insist_fit(fit)
     panels = _panels(fit, samples)
-    shown = panels[:_PANELS]
-    rows, columns = _grid(len(shown))
+    first = panels[:_PANELS]
+    rows, columns = _grid(len(first))
+    if figure is not None and not hasattr(figure, "supxlabel"):
+        raise ValueError(f"figure={shown(figure)}: give a figure of matplotlib, or None for one of its own.")
     figure = new_figure(*marginals_size(fit)) if figure is None else figure
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
-    for axes, panel in zip(grid, shown, strict=False):
+    for axes, panel in zip(grid, first, strict=False):
         draw = draw_density if panel.values.ndim == 1 else draw_intervals
         draw(axes, panel.values)
         if panel.others is not None:
             (draw_outline if panel.values.ndim == 1 else draw_ticks)(axes, panel.others)
         axes.set_title(short(panel.title, _LETTERS), loc="left", fontsize=SMALL + 1, color=INK, **PLAIN)
-    for axes in grid[len(shown) :]:
+    for axes in grid[len(first) :]:
         axes.set_axis_off()
     note = "mean, 50 % interval (strong) and 95 % interval (faint)"
     further = (";\n" if columns < 3 else "; ") + "dashed: the samples"
     note += further if samples is not None else ""
-    left_out = len(panels) - len(shown)
+    left_out = len(panels) - len(first)
     figure.supxlabel(f"{note}; {left_out} more arrays not shown" if left_out else note, fontsize=SMALL, color=GREY)
     return figure
 
@@ -105,11 +110,14 @@ def _like(fit: Fit, samples: Parameters, own: list[np.ndarray]) -> list[np.ndarr
     """Samples by the arrays of the fit; a mapping may hold more than those."""
     if isinstance(samples, dict) and isinstance(fit.mean, dict):
         samples = {name: samples[name] for name in fit.mean if name in samples}
-    found = [np.asarray(leaf) for leaf in jax.tree.leaves(samples)]
+    insist_tree("samples", samples)
+    found = [real_array("samples", leaf) for leaf in jax.tree.leaves(samples)]
     shapes = [array.shape[1:] for array in own]
     if [array.shape[1:] for array in found] != shapes:
         raise ValueError(
             f"samples: arrays of shapes {[array.shape for array in found]}; as fit.sample(n) gives them they have the shapes "
             f"{[('n', *shape) for shape in shapes]}."
         )
+    if not all(len(array) for array in found):
+        raise ValueError("samples: there are none; give a few hundred, as fit.sample(n) does.")
     return found

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from quenched.plots.canvas import BLUE, GREEN, GREY, HAIRLINE, SMALL, dress, new_figure, plain_numbers
-from quenched.results import Fit, History, Round
+from quenched.plots.canvas import BLUE, GREEN, GREY, HAIRLINE, SMALL, dress, plain_numbers, read_axes
+from quenched.results import Fit, History, Round, insist_fit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,8 @@ def plot_monitor(fit: Fit, axes: "Axes | None" = None) -> "Axes":
     axes
         Where to draw; None makes a figure, found as `axes.figure`.
     """
-    axes = new_figure(7.2, monitor_height(fit)).subplots() if axes is None else axes
+    insist_fit(fit)
+    axes = read_axes(axes, 7.2, monitor_height(fit))
     seen = _finite_rounds(fit)
     dress(axes, title="Bound on the draws, and on fresh draws")
     if not seen:

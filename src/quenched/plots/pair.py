@@ -11,10 +11,10 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 from scipy.stats import chi2
 
-from quenched.plots.canvas import BLUE, GREY, ORANGE, PLAIN, SMALL, dress, insist_fit, read_axes
+from quenched.plots.canvas import BLUE, GREY, ORANGE, PLAIN, SMALL, dress, read_axes
 from quenched.plots.spread import columns, spread, weighted
 from quenched.posterior import to_natural
-from quenched.results import Fit
+from quenched.results import Fit, insist_fit
 from quenched.text import shown
 
 if TYPE_CHECKING:

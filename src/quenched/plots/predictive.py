@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quenched.numbers import plain_array, real_array
-from quenched.plots.canvas import BLUE, GREY, INK, ORANGE, SMALL, dress, given_text, read_axes
+from quenched.plots.canvas import BLUE, GREY, INK, ORANGE, SMALL, dress, read_axes
+from quenched.text import given_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

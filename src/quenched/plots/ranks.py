@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quenched.plots.canvas import BLUE, GREY, ORANGE, dress, new_figure, read_figure_path, write_figure
+from quenched.text import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,11 +27,13 @@ def plot_ranks(calibration: "Calibration", path: str | Path | None = None) -> "F
     path
         File to write as well; its ending says the format (`.png`, `.svg`, `.pdf`).
     """
+    if not hasattr(calibration, "findings"):
+        raise ValueError(f"calibration={shown(calibration)}: give what quenched.calibrate returns.")
     file = read_figure_path(path)
     order = np.argsort([-finding.departure for finding in calibration.findings], kind="stable")[:_MOST]
-    shown = np.sort(order)
-    figure = new_figure(7.2, 1.7 * len(shown) + 0.6)
-    for index, (left, right) in zip(shown, figure.subplots(len(shown), 2, squeeze=False), strict=True):
+    chosen = np.sort(order)
+    figure = new_figure(7.2, 1.7 * len(chosen) + 0.6)
+    for index, (left, right) in zip(chosen, figure.subplots(len(chosen), 2, squeeze=False), strict=True):
         finding, ranks = calibration.findings[index], calibration.ranks[:, index]
         colour = BLUE if finding.verdict == "calibrated" else ORANGE
         _histogram(left, ranks, calibration.n_samples, colour)

@@ -10,11 +10,12 @@ import jax
 import numpy as np
 
 from quenched.diagnostics import Diagnosis
+from quenched.files import read_path_to_write
 from quenched.plots import plot_corner, plot_correlation, plot_marginals, plot_monitor
 from quenched.report.markup import Level, Markup, facts, figure, table, verdict_box
 from quenched.report.page import Document
-from quenched.results import Fit, Status, evidence_in_words, rows_of
-from quenched.text import dotted
+from quenched.results import Fit, Status, evidence_in_words, insist_fit, rows_of
+from quenched.text import dotted, given_text
 from quenched.trust import BAD, Trust, reweight
 
 _ROWS = 20_000  # of a table; the page holds them, and shows some hundred at a time
@@ -25,11 +26,14 @@ _CORRELATED = 3000  # numbers up to which correlations are looked for
 
 def write_report(fit: Fit, path: str | Path, title: str = "Fit") -> Path:
     """Write the report of a fit as one HTML file and return its path."""
+    path = read_path_to_write("path", path)
     return fit_report(fit, title).write(path)
 
 
 def fit_report(fit: Fit, title: str = "Fit") -> Document:
     """The report as a page that can still grow. Without matplotlib it has no figures and says so."""
+    insist_fit(fit)
+    title = given_text("title", title)
     family, numbers = fit.settings.get("family", "Gaussian"), fit.posterior.dim
     page = Document(
         title,

@@ -1,7 +1,7 @@
 """What a fit returns: `Fit` and `Fits`, what happened in them, their tables, and files of them."""
 
 from quenched.results.attachment import own_hyper
-from quenched.results.fit import Fit, FitError, require_origin
+from quenched.results.fit import Fit, FitError, insist_fit, require_origin
 from quenched.results.fits import Fits, Origins
 from quenched.results.outcome import Code, History, Optimum, Round, Status
 from quenched.results.storage import as_a_warning, insist_writable, load, save
@@ -28,6 +28,7 @@ __all__ = [
     "as_a_warning",
     "describe",
     "evidence_in_words",
+    "insist_fit",
     "insist_writable",
     "load",
     "moved_by_draws",

@@ -75,6 +75,12 @@ class Origin(NamedTuple):
     draws: Any  # `Draws`, or `TermDraws` for a sum of terms
 
 
+def insist_fit(fit: Any) -> None:
+    """Refuse what is no fit."""
+    if not isinstance(fit, Fit):
+        raise ValueError(f"fit={shown(fit)}: give a fit, as quenched.fit returns it.")
+
+
 def require_origin(fit: "Fit") -> Origin:
     """What the fit was made from, or an error that says how to restore it."""
     if not isinstance(fit, Fit):

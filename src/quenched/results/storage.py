@@ -1,12 +1,13 @@
 """Save and load one fit or many: one `.npz` file of plain arrays and one JSON text, no pickle, readable without this library."""
 
 import json
+import math
 import warnings
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import jax
 import numpy as np
@@ -185,13 +186,30 @@ def _insist_plain(path: Path) -> None:
     """Before anything is allocated: entries of an archive that say how long they are, none of them compressed."""
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
+        _insist_entries(entries, path.stat().st_size)
+        for entry in entries:
+            with archive.open(entry) as file:
+                held = _bytes_described(file)
+                if held != entry.file_size - file.tell():
+                    raise ValueError(f"{entry.filename} is not as long as it says")
+
+
+def _bytes_described(file: IO[bytes]) -> int:
+    """By the header of an array, which is read."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    return math.prod(shape) * dtype.itemsize
+
+
+def _insist_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
     if len(entries) > _MOST_ENTRIES:
         raise ValueError(f"it has {len(entries)} entries")
     if len({entry.filename for entry in entries}) < len(entries):
         raise ValueError("an entry is there twice")
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
         raise ValueError("its entries are compressed, which those of a saved fit never are")
-    if sum(entry.file_size for entry in entries) > path.stat().st_size:
+    if sum(entry.file_size for entry in entries) > size:
         raise ValueError("its entries are longer than the file")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from quenched.draws import Purpose, make, stream
 from quenched.numbers import finite_number, real_array
 from quenched.posterior import to_natural
-from quenched.results import Fit
+from quenched.results import Fit, insist_fit
 from quenched.transforms import Interval
 
 _SAME = 0.1  # largest difference of distribution functions that counts as none
@@ -60,6 +60,7 @@ def identify(samples: np.ndarray, lower: float, upper: float) -> Judgement:
 
 def identify_fit(fit: Fit) -> dict[str, Judgement]:
     """Judge every number with an `interval` transform, by name; the density must be flat in natural units."""
+    insist_fit(fit)
     dim = fit.posterior.dim
     points = make("matched", max(_POINTS, 2 * dim), dim, stream(0, Purpose.BOUNDS)).points
     natural: Any = to_natural(fit.space, fit.posterior.transform(points))

@@ -60,7 +60,7 @@ def read_spectra(table: Any, unit: str = "cm/s", *, observed: bool = True) -> Sp
         raise ValueError(f"unit={shown(unit)} is not known; use {', '.join(map(repr, UNITS))}.")
     observed = yes_or_no("observed", observed)
     columns = _columns(table, observed)
-    event = np.asarray([_text(name) for name in plain_array("table: event", columns["event"]).ravel()], dtype=str)
+    event = np.asarray([_text(name) for name in _names(columns["event"])], dtype=str)
     numbers = {name: _positive(name, columns[name], len(event)) for name in columns if name != "event"}
     if not len(event):
         raise ValueError("table: has no rows; there is nothing to fit or predict.")
@@ -99,6 +99,14 @@ def _find(name: str, present: list[str]) -> str:
         f"table: has no column for the {name}{hint}; call it one of {', '.join(_NAMES[name])}. It has "
         f"{', '.join(present) or 'none'}."
     )
+
+
+def _names(column: Any) -> np.ndarray:
+    """As they were given: NumPy makes a missing name among others the text "nan"."""
+    found = plain_array("table: event", column)
+    return (
+        np.asarray(column, dtype=object) if found.dtype.kind == "U" and isinstance(column, (list, tuple)) else found
+    ).ravel()
 
 
 def _positive(name: str, column: Any, n: int) -> np.ndarray:
