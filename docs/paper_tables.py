@@ -75,7 +75,7 @@ def groundmotion() -> str:
     rows = []
     for (_, method, dataset), found in _by_metric("groundmotion", "repetitions", "spread"):
         absurd, error = found["absurd"], found.get("error")
-        shown = "–" if error is None else _pair(error[0], error[2]) if error[2] else _nats(error[0])
+        shown = "–" if error is None else _pair(error[0], error[2])
         rows.append((dataset, method, shown, f"{float(absurd[0]):.0f} of {absurd[1]}"))
     heads = ("set", "method", "squared error of ln amplitude", "predict worse than a constant")
     return f"{_run('groundmotion')}:\n\n{_table(heads, rows)}"
@@ -156,7 +156,15 @@ def _accuracies(experiment: str, ours: str, as_printed: str, rival: str) -> str:
         cells = (printed, _pair(own["value"], own["spread"]), _pair(paper["value"], paper["spread"]), both)
         rows.append((NAMES.get(dataset, dataset), *cells))
     heads = ("accuracy", "paper", "ours", "as in the paper", f"{rival}, paper / ours")
-    return f"{_run(experiment)}; mean ± sd over ten partitions or folds:\n\n{_table(heads, rows)}"
+    return (
+        f"{_run(experiment)}; mean ± sd over {_repetitions(experiment)} partitions or folds:\n\n{_table(heads, rows)}"
+    )
+
+
+def _repetitions(experiment: str) -> str:
+    """Of how many runs the values are means: 10, or "1 to 5" where some took longer than others."""
+    found = [int(row["repetitions"]) for rows in _held(experiment).values() for row in rows.values()]
+    return " to ".join(str(count) for count in sorted({min(found), max(found)}))
 
 
 Held = dict[str, dict[tuple[str, str, str], dict[str, str]]]  # by dataset, and then by mode, method and metric
@@ -192,7 +200,8 @@ def _nats(value: str) -> str:
 
 
 def _pair(value: str, spread: str) -> str:
-    return f"{float(value):.3f}\u00a0±\u00a0{float(spread):.3f}"  # on one line
+    """On one line; a single run has no spread."""
+    return f"{float(value):.3f}\u00a0±\u00a0{float(spread):.3f}" if spread else _nats(value)
 
 
 def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

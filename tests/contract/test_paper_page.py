@@ -67,6 +67,7 @@ def test_rows_of_a_newer_run_replace_those_of_its_experiments(tables, tmp_path, 
         "metric": "accuracy",
         "paper_value": "1",
         "paper_spread": "0",
+        "repetitions": "10",
     }
     made_with = {"selection": "every partition and fold", "versions": "quenched 9", "date": "2030-01-01"}
     held, run = tmp_path / "held", tmp_path / "run"
@@ -90,6 +91,18 @@ def test_rows_of_a_newer_run_replace_those_of_its_experiments(tables, tmp_path, 
         rows = list(csv.DictReader(file))
     assert [one["metric"] for one in rows] == ["accuracy"] * 4
     assert rows[-1] == kept
+
+
+@pytest.mark.parametrize("part", ["densities", "linear", "logistic", "multiclass", "faces", "groundmotion"])
+def test_a_quick_run_alone_makes_every_table(tables, part, tmp_path, monkeypatch):
+    for name in ("quick.csv", "quick.json"):
+        (tmp_path / name).write_bytes((DOCS / "paper" / name).read_bytes())
+    monkeypatch.setattr(tables, "HELD", tmp_path)
+    made = getattr(tables, part)()
+    assert made.startswith("From a `--quick` run (quenched")
+    assert _rows(made)
+    if part in ("logistic", "multiclass"):
+        assert f"over 1 to {2 if part == 'logistic' else 5} partitions or folds" in made
 
 
 def _write(path: Path, rows: list[dict[str, str]]) -> None:

@@ -162,3 +162,12 @@ def test_the_overview_of_a_family_without_correlations_shows_none(numbers, panel
 @pytest.mark.parametrize(("numbers", "panels"), [(2, 4), (20, 4), (70, 5)])  # with the bar of the colours
 def test_the_overview_shows_correlations_where_there_are_some(numbers, panels):
     assert len(visible(plot_fit(correlated(numbers)))) == panels
+
+
+def test_leaping_means_of_thousands_do_not_hide_their_band():
+    leaping = lambda n: np.sin(np.arange(n) / 50.0) + 0.3 * np.random.default_rng(1).standard_normal(n)
+    widths = [
+        visible(plot_marginals(make_fit({"effect": leaping(n), "b": 1.0})))[1].get_lines()[0].get_linewidth()
+        for n in (200, 2000)
+    ]
+    assert widths[1] < 0.5 * widths[0]

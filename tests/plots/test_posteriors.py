@@ -101,6 +101,9 @@ def test_predictions_mark_what_is_outside():
     marked = {line.get_label(): (line.get_xdata().tolist(), line.get_ydata().tolist()) for line in axes.get_lines()}
     assert marked["outside the band (1 of 2)"] == ([1.0], [12.0])
     assert 3.0 in marked["observed"][0]
+    veil = axes.get_legend().get_frame()  # words on bands and lines can be read
+    assert veil.get_visible()
+    assert 0.5 < veil.get_alpha() < 1.0
     with pytest.raises(ValueError, match="observed has shape"):
         plot_predictive(predicted, [0.0])
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import binom, norm
 
 from quenched.numbers import real_array
-from quenched.plots.canvas import BLUE, GREY, HAIRLINE, SMALL, dress, read_axes
+from quenched.plots.canvas import BLUE, GREY, SMALL, dress, read_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ def plot_error_bars(estimates: Any, errors: Any, truths: Any, axes: "Axes | None
     dress(axes, xlabel="share that ought to be inside", ylabel="share that is inside")
     low, high = binom.interval(0.95, n, _NOMINAL)
     axes.fill_between(_NOMINAL, low / n, high / n, color=GREY, alpha=0.2, lw=0, label="chance, 95 %")
-    axes.plot([0, 1], [0, 1], color=HAIRLINE, lw=1.2, ls="--")
+    axes.plot([0, 1], [0, 1], color=GREY, lw=1.2, ls="--")
     axes.plot(_NOMINAL, inside, color=BLUE, lw=1.8, label=f"{n} error bars")
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     axes.legend(frameon=False, fontsize=SMALL, labelcolor=GREY, loc="upper left")

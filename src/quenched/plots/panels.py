@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _BINS = 120
 _SMOOTHING = 3.0  # bins
 _BARS = 60  # intervals drawn one by one; more become a band
+_DENSE = 400  # numbers side by side whose means, drawn by a line of usual width, would hide the band where they leap
 _INTERVALS = (0.025, 0.25, 0.75, 0.975)
 
 
@@ -56,7 +57,7 @@ def draw_intervals(axes: "Axes", values: np.ndarray) -> None:
     else:
         axes.fill_between(index, far_left, far_right, color=BLUE, alpha=0.18, lw=0)
         axes.fill_between(index, left, right, color=BLUE, alpha=0.4, lw=0)
-        axes.plot(index, mean, color=ORANGE, lw=0.8)
+        axes.plot(index, mean, color=ORANGE, lw=0.8 if len(index) <= _DENSE else 0.3)
     axes.set_xlim(-0.7, len(index) - 0.3)
     _few_ticks(axes.xaxis, integer=True)
     _few_ticks(axes.yaxis)

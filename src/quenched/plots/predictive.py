@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _INTERVALS = (0.025, 0.25, 0.5, 0.75, 0.975)
+_VEIL = 0.8  # of the legend: bands and lines go all over the plot, and words on them cannot be read
 _MANY = 200  # observations that get smaller dots
 
 
@@ -63,7 +64,7 @@ def plot_predictive(
         _observe(axes, across[order], np.asarray(observed, float)[order], low, high)
     if np.array_equal(across, np.round(across)):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.legend(frameon=False, fontsize=SMALL - 0.5, labelcolor=GREY)
+    axes.legend(framealpha=_VEIL, edgecolor="none", fontsize=SMALL - 0.5, labelcolor=GREY)
     return axes
 
 
