@@ -37,7 +37,7 @@ class LinearEstimator(TakesSparse, BaseEstimator, ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the training rows: they may be large, and only `fit_` needs them."""
-        return {name: value for name, value in super().__getstate__().items() if name not in _DATA}
+        return {name: value for name, value in super().__getstate__().items() if name not in _DATA}  # pyright: ignore
 
     @property
     def fit_(self) -> Fit:
