@@ -80,8 +80,9 @@ def rules() -> str:
     """Every rule by which an answer is judged, in the order in which they are tried."""
     from quenched.trust import RULES
 
-    rows = [f"| {rule.trust.words} | {rule.name} | {REMEDIES[rule.name]} |" for rule in RULES]
-    return "\n".join(["| the verdict begins with | because of | what to do |", "|---|---|---|", *rows])
+    says = raised.reasons("trust/answer.py", "Rule", 3)
+    rows = [f"| {rule.trust.words} | {rule.name} | {says[rule.name]} | {REMEDIES[rule.name]} |" for rule in RULES]
+    return "\n".join(["| the verdict begins with | rule | and goes on | what to do |", "|---|---|---|---|", *rows])
 
 
 def statuses() -> str:
@@ -123,8 +124,9 @@ def findings() -> str:
     """Every finding of a diagnosis."""
     from quenched.diagnostics.verdict import FINDINGS
 
-    rows = [f"| {finding.name} | {FOUND[finding.name]} |" for finding in FINDINGS]
-    return "\n".join(["| a diagnosis may find | what it means, and what to do |", "|---|---|", *rows])
+    says = raised.reasons("diagnostics/verdict.py", "Finding", 2)
+    rows = [f"| {finding.name} | {says[finding.name]} | {FOUND[finding.name]} |" for finding in FINDINGS]
+    return "\n".join(["| a diagnosis may find | it says | what it means, and what to do |", "|---|---|---|", *rows])
 
 
 def plots() -> str:
@@ -143,6 +145,11 @@ def decisions() -> str:
 def messages() -> str:
     """Every error that is raised on purpose."""
     return raised.table()
+
+
+def sentences() -> str:
+    """Every sentence that is said without being raised."""
+    return raised.table_of_sentences()
 
 
 # What a finding means. One without a line is a mistake, and ends the build.
@@ -193,6 +200,7 @@ PARTS = {
     "statuses": statuses,
     "findings": findings,
     "messages": messages,
+    "sentences": sentences,
     "decisions": decisions,
     "plots": plots,
     "reference": reference,
