@@ -1,7 +1,7 @@
 """How far our fits are from what the machine allows, and how their cost grows.
 
 `warm`: time of a warm fit against its gradients at the price of one bare batched gradient, and that gradient against the same
-arithmetic as two matrix products. `cold`: a first fit split into imports, tracing, lowering, compiling and the rest.
+arithmetic as two matrix products. `cold`: what imports, tracing, lowering and compiling take of a first fit.
 `scaling`: warm time and gradients against dimension, draws and data. Rows go to results/limits.csv.
 """
 
@@ -124,7 +124,7 @@ def cold_rows(name: str) -> None:
     fit = lambda: qd.fit(problem.log_density, problem.start, progress=False)
     whole = seconds(fit)
     compiled = programs
-    spent |= {**phases, "run and the rest": whole - sum(phases.values()), "cold fit": whole}
+    spent |= {**phases, "cold fit": whole}
     print(json.dumps({**spent, "programs": compiled, "next fit": seconds(fit)}))
 
 

@@ -276,7 +276,8 @@ batched call; the matrix products are its two, alone.
 
 {table(["draws", *asked], warm)}
 
-**Cold**: where the seconds of a first fit in a new process go.
+**Cold**: where the seconds of a first fit in a new process go. Programs are compiled while a start is searched for, so that the parts may
+add up to more than the whole.
 
 {table(["problem", *quantities], cold)}
 

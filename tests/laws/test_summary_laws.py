@@ -155,3 +155,15 @@ def test_without_pandas_the_error_says_so(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without_pandas)
     with pytest.raises(ImportError, match="needs pandas: pip install pandas"):
         make_fit({"mu": 1.0}).summary().to_frame()
+
+
+def test_a_summary_of_thousands_of_parameters_waits_for_no_diagnosis():
+    target = qd.sum_of(qd.each(lambda seen: -0.5 * seen["w"] ** 2, sees={"w": qd.each_entry}))
+    fit = qd.fit(target, {"w": np.zeros(2_001)}, progress=False)
+    summary = fit.summary()
+    assert "mean_error" not in summary[0]
+    assert "fit.diagnose()" in str(summary)
+    assert fit.diagnosis is None
+    few = qd.fit(target, {"w": np.zeros(3)}, progress=False).summary()
+    assert "mean_error" in few[0]
+    assert "may take longer" not in str(few)

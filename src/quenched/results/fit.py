@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from quenched.results.summary import Summary
 
 OVERFIT_PER_COORDINATE = 0.25  # nats of gap per coordinate beyond which the fit follows its draws, not the target
+_DIAGNOSED_UNASKED = 2_000  # parameters, beyond which a diagnosis may take longer than the fit
 _HOPELESS = 10.0  # times that, whatever the error of the check
 
 
@@ -407,12 +408,15 @@ class Fit(Weighed):
     def summary(self) -> "Summary":
         """Mean, sd and the error of each, one row per number in natural units; prints as a table with the verdict.
 
-        It diagnoses the fit, once. A loaded fit without its log density has no errors to show.
+        It diagnoses the fit, once; one with thousands of parameters only where `diagnose` has been called, since that may
+        take longer than the fit. A loaded fit without its log density has no errors to show.
         """
         from quenched.results.summary import Summary
 
         known = self.origin is not None and np.isfinite(self.bound)
-        return Summary(self, self.diagnose() if known else None)
+        if known and self.posterior.dim <= _DIAGNOSED_UNASKED:
+            self.diagnose()
+        return Summary(self, self.diagnosis)
 
     def __str__(self) -> str:
         from quenched.results.summary import render

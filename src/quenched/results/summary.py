@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from quenched.results.fit import Fit
 
 ROWS_SHOWN = 30
+_UNDIAGNOSED = "The errors of means and sds come from fit.diagnose(), which may take longer than the fit."
 _LEVELS = {"5%": 0.05, "50%": 0.5, "95%": 0.95}
 
 
@@ -25,6 +26,8 @@ class Summary(list[dict[str, Any]]):
     def __init__(self, fit: "Fit", diagnosis: "Diagnosis | None"):
         super().__init__(rows_of(fit, diagnosis))
         self._text = render(fit, diagnosis)
+        if diagnosis is None and fit.origin is not None:
+            self._text += f"\n\n{_UNDIAGNOSED}"
 
     def __repr__(self) -> str:
         return self._text
