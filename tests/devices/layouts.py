@@ -63,7 +63,7 @@ def of_one(parameters, data):
 
 
 def many(mesh, checkpoint=None):
-    labels = np.sign(np.random.default_rng([16, 2]).standard_normal((40, N)))
+    labels = np.sign(np.random.default_rng([16, 2]).standard_normal((200, N)))
     fits = qd.fit_many(
         of_one, {"w": np.zeros(DIM)}, {"y": labels}, draws=16, mesh=mesh, checkpoint=checkpoint, progress=False
     )

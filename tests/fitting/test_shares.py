@@ -5,10 +5,13 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import quenched as qd
 import simulators
 from quenched.fitting import shares
+from quenched.fitting.alone import Alone
 from quenched.objective import make_problem
 from quenched.targets import Hyper
 from quenched.transforms import describe_space
@@ -71,3 +74,23 @@ def test_only_fits_of_one_kind_are_joined(data):
     same(qd.Fits.joined([one[:1], one[1:]]), one)
     with pytest.raises(ValueError, match="place 1 is of another kind"):
         qd.Fits.joined([one, other])
+
+
+@given(st.integers(1, 5_000), st.sampled_from([16, 64]))
+def test_shares_hold_each_problem_once_and_are_alike(n, fewest):
+    cuts = shares._cuts(n, fewest)
+    assert [0, *(stop for _, stop in cuts)] == [*(first for first, _ in cuts), n]
+    sizes = [stop - first for first, stop in cuts]
+    assert max(sizes) - min(sizes) <= 1
+    assert max(sizes) <= 256
+    assert min(sizes) >= min(fewest, n)
+
+
+def test_shares_of_small_problems_go_side_by_side(tmp_path, monkeypatch):
+    alone = []
+    monkeypatch.setattr(Alone, "climb", lambda *inputs: alone.append(inputs))
+    data = np.linspace(-1.0, 1.0, 130)
+    together = qd.fit_many(lambda w, y: -0.5 * (w - y) ** 2, 0.0, data, checkpoint=tmp_path, **OPTIONS)
+    assert not alone
+    assert len(list(tmp_path.iterdir())) == 2
+    np.testing.assert_allclose(together.mean, data, atol=0.05)  # sds: within what is worth an ascent

@@ -186,9 +186,9 @@ def test_a_checkpoint_that_cannot_be_written_costs_no_fit(at, number, broken, tm
 
 
 def test_many_fits_whose_folder_breaks(broken, tmp_path, monkeypatch):
-    data = np.linspace(-1.0, 1.0, 40)[:, None] * np.ones(3)
+    data = np.linspace(-1.0, 1.0, 200)[:, None] * np.ones(3)  # three shares
     options = {"check": 64, "draws": 16, "progress": False}
-    whole = qd.fit_many(skewed, START, data, **options)
+    whole = qd.fit_many(skewed, START, data, checkpoint=tmp_path / "whole", **options)
     for at in range(2, 12):
         broken(at)
         FAULTS["files of many"] += 1

@@ -104,7 +104,7 @@ def test_several_processes_share_many_fits(launch, monkeypatch, tmp_path):
     first, second = launched.told(0), launched.told(1)
     assert first == second
     np.testing.assert_allclose(first["mean"], layouts.many(None)["mean"], rtol=1e-6, atol=1e-9)
-    assert len(list((tmp_path / "fits").iterdir())) == 3  # shares of 16, saved by the first process alone
+    assert len(list((tmp_path / "fits").iterdir())) == 3  # shares of 66 or 67, saved by the first process alone
 
 
 def until(condition, launched, seconds=200.0):

@@ -69,7 +69,9 @@ class Alone(Driver):
         finite = [all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(total)) for total in totals]
         bounds, gradients = (np.array([np.asarray(slope[part]) for slope in slopes]) for part in (0, 1))
         hypers = stacked([slope.hyper for slope in slopes])
-        return Judged(bounds, hypers, np.array(finite, bool), 0.5 * np.sum(gradients**2, axis=1), totals)
+        with np.errstate(over="ignore"):  # far from anywhere
+            promises = 0.5 * np.sum(gradients**2, axis=1)
+        return Judged(bounds, hypers, np.array(finite, bool), promises, totals)
 
     def short_fits(self, entries: Entries, draws: Draws, limits: Limits, rivals: np.ndarray) -> Summit:
         ascents, known = [], entries.known or [None] * len(entries.index)

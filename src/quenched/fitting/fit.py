@@ -161,7 +161,10 @@ def _fitted(model: Model, resumed: Fit | None, asked: Asked, watch: Watcher) -> 
     else:
         fits = run.fit(_entries_of(resumed, run), final=resumed.status in (Status.CONVERGED, Status.GIVEN))
     found = replace(fits[0], collapsed=run.collapsed(fits[0]))
-    return replace(found, remarks=run.remarks(found))
+    try:
+        return replace(found, remarks=run.remarks(found))
+    except KeyboardInterrupt:
+        return found  # what was reached counts for more
 
 
 def _resumed(model: Model) -> tuple[Model, Fit | None]:

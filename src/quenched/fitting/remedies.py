@@ -22,9 +22,9 @@ def remedied(gaussian: Fit, asked: Asked, fitted: Callable[[Asked], Fit]) -> Fit
     """The best of a Gaussian and of the warped families that are tried after it, until one is near enough; ties are for the first."""
     best = gaussian
     for warped in _families(asked.family, gaussian):
-        if not _invites(best):
-            break
         try:
+            if not _invites(best):
+                break
             best = _better_of(best, fitted(_affordable(asked, warped, gaussian)))
         except KeyboardInterrupt:  # a posterior is there
             return replace(best, message=f"{best.message} Interrupted before a warped posterior was tried.")

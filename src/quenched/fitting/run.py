@@ -58,6 +58,11 @@ class Run:
             coupled = family.coupled_coordinates(problem.space.sizes)
             self.driver = Lanes(batch, watch, costs, coupled=coupled, first=settings.draws.n)
 
+    @property
+    def in_lanes(self) -> bool:
+        """Whether problems go side by side."""
+        return isinstance(self.driver, Lanes)
+
     def refuse(self, place: int, why: str) -> None:
         """A problem that cannot be fitted, and the reason."""
         self.standing.refuse(place, why)

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from quenched.fitting.run import Run
 from quenched.results import Fits, Origins, as_a_warning, insist_writable, load, save
 
 _FEWEST, _MOST = 16, 256  # problems in a share: some seconds of work, and few files
+_FEWEST_IN_LANES = 64  # where they go side by side, of which fewer would be fitted one by one
 _SHARES = 64  # of not so many problems
 
 
@@ -60,8 +62,7 @@ def share_out(
     from quenched.execute import exchanged, on_devices, writes
 
     n, watch = run.batch.n, run.watch
-    size = min(_MOST, max(_FEWEST, -(-n // _SHARES)))
-    cuts = [(first, min(first + size, n)) for first in range(0, n, size)]
+    cuts = _cuts(n, _FEWEST_IN_LANES if run.in_lanes else _FEWEST)
     ends = None if watch.max_seconds is None else time.time() + watch.max_seconds - watch.seconds
     parts = [_part(share, rows, first, stop, ends) for first, stop in cuts]
     found = _Found(checkpoint, run, share, parts, cuts)
@@ -88,6 +89,13 @@ def share_out(
     settings |= {"workers": calls.workers, "lost": calls.lost} if calls is not None else {}
     origin = Origins(run.batch, problem.read_hyper(fits.hyper, n), run.settings.draws)
     return replace(fits, seconds=watch.seconds, settings=settings, origin=origin, space=problem.space)
+
+
+def _cuts(n: int, fewest: int) -> list[tuple[int, int]]:
+    """The first problem of each share, and the one after its last; the same whoever fits them."""
+    number = max(-(-n // _MOST), min(_SHARES, n // fewest), 1)
+    ends = [n * place // number for place in range(number + 1)]
+    return list(pairwise(ends))
 
 
 def _part(share: Share, rows: Any, first: int, stop: int, ends: float | None) -> tuple[Any, Any, float | None]:
