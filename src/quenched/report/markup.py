@@ -73,7 +73,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = 
         "<tr>" + "".join(f'<td class="{k}">{cell}</td>' for k, cell in zip(kinds, row, strict=True)) + "</tr>\n"
         for row in texts[:_STILL]
     )
-    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    title = f"<caption><span>{escape(caption)}</span></caption>" if caption else ""
     return Markup(
         f'<div class="table">{_tools(len(cells))}<div class="{"scroll tall" if len(cells) > _TALL else "scroll"}"><table>{title}<thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{body}</tbody></table></div>{_rest(texts)}</div>"
