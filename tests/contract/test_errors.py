@@ -326,7 +326,7 @@ def test_bad_options(options, message):
 def test_what_is_asked_of_a_fit_is_read_too():
     with pytest.raises(ValueError, match=r"replicate: diagnose has no such option; did you mean replicates\?"):
         fit().diagnose(replicate=3)
-    with pytest.raises(ValueError, match="fit='text': is no fit"):
+    with pytest.raises(ValueError, match=r"fit='text': give a fit, as quenched\.fit returns it"):
         resample("text", 3)
 
 

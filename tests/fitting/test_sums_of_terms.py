@@ -143,7 +143,7 @@ def test_a_diagnosis_has_the_errors_of_the_draws_and_the_response(fit):
     assert between.mean == pytest.approx(fit.mean["ability"][3] - fit.mean["ability"][4])
     with pytest.raises(ValueError, match="give a function of the parameters, a name, or several names"):
         diagnosis.linear_response.of([3])
-    assert "ability[0]" in str(fit.summary())
+    assert "ability[" in str(fit.summary())  # those that other draws move most
 
 
 def squares(seen, row, *, hyper):

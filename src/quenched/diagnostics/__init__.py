@@ -2,7 +2,8 @@
 
 from quenched.diagnostics.diagnosis import Diagnosis, diagnose
 from quenched.diagnostics.importance import weigh
+from quenched.diagnostics.linear_response import LinearResponse
 from quenched.diagnostics.resampling import resample
 from quenched.diagnostics.structure import check_structure
 
-__all__ = ["Diagnosis", "check_structure", "diagnose", "resample", "weigh"]
+__all__ = ["Diagnosis", "LinearResponse", "check_structure", "diagnose", "resample", "weigh"]
