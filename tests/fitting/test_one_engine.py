@@ -87,9 +87,6 @@ def test_what_a_problem_cost_before_it_was_tried_alone_is_counted():
 
 def test_an_interrupt_half_way_keeps_the_problems_that_have_ended(monkeypatch):
     """Ctrl-C while the draws of some grow: the others have converged, and say so."""
-    data = several("funnel", 4)
-    whole = qd.fit_many(problems.funnel, problems.PROBLEMS["funnel"].start, data, max_draws=256, progress=False)
-    assert len(set(whole.n_draws)) >= 1
     climb, calls = Lanes.climb, []
 
     def interrupted(*arguments):
@@ -99,11 +96,11 @@ def test_an_interrupt_half_way_keeps_the_problems_that_have_ended(monkeypatch):
         return climb(*arguments)
 
     monkeypatch.setattr(Lanes, "climb", interrupted)
-    options = {"max_draws": 256, "tolerance": 1e-6, "progress": False}
-    fits = qd.fit_many(problems.funnel, problems.PROBLEMS["funnel"].start, data, **options)
+    data = np.array([0.0, 1.0, 0.0, 2.0])  # without a bend it is Gaussian, and the first draws suffice
+    fits = qd.fit_many(rough, np.zeros(2), data, max_draws=256, tolerance=1e-6, progress=False)
     assert len(calls) == 2
-    assert set(fits.status) == {qd.Status.INTERRUPTED}
-    assert (fits.n_draws == 64).all()
+    assert fits.status.tolist() == ["converged", "interrupted"] * 2
+    assert len(set(fits.n_draws)) == 1
     assert np.isfinite(fits.bound).all()
     assert np.isfinite(fits.check_bound).all()
 
