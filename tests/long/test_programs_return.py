@@ -32,3 +32,12 @@ def test_fits_return(name):
 
 def test_many_fits_return():
     assert in_a_process_of_its_own("fit_many", "solve", 30) == ["True"]
+
+
+@pytest.mark.parametrize("name", ["solve", "inverse"])
+def test_fits_of_terms_return(name):
+    assert in_a_process_of_its_own("fit_terms", name, 30) == ["converged"]
+
+
+def test_derived_quantities_and_nested_fits_return():
+    assert in_a_process_of_its_own("derived_and_nested", "solve", 8) == ["True", "converged"]

@@ -16,11 +16,11 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from quenched.arrays import Array
-from quenched.compiling import program
+from quenched.compiling import compiled, program
 from quenched.diagnostics.conjugate_gradients import solve_all
 from quenched.diagnostics.curvature import Curvature
 from quenched.diagnostics.products import Products, by_differences, by_expansions, plan, width
-from quenched.execute import compiled, obey_interrupts
+from quenched.execute import obey_interrupts
 from quenched.families import Role, roles
 from quenched.fitting import Watcher
 from quenched.numbers import whole_number

@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.compiling import compiled
 from quenched.diagnostics.curvature import Curvature
-from quenched.execute import Evaluation, compiled
+from quenched.execute import Evaluation
 from quenched.families import ask
 from quenched.fitting import Expander
 from quenched.objective import Coordinates, close, half_of_mirrored, nothing, place, totals_at

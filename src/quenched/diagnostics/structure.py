@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from quenched.compiling import compiled
 from quenched.draws import Purpose, generator
 from quenched.fitting import ready
 from quenched.objective import Problem, make_problem
@@ -73,7 +74,7 @@ class _Slopes:
 
     def __init__(self, problem: Problem):
         gradient = jax.grad(lambda vector: problem.function(vector, problem.data, problem.hyper.free))
-        self._both = jax.jit(lambda at, vector: jax.jvp(gradient, (at,), (vector,)))
+        self._both = compiled(lambda at, vector: jax.jvp(gradient, (at,), (vector,)))
 
     def __call__(self, at: np.ndarray, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         gradient, product = self._both(at, vector)

@@ -10,7 +10,6 @@ from quenched.execute.footprint import bytes_held
 from quenched.execute.host import Host, HostFunction
 from quenched.execute.interrupts import interrupts_at_once, interrupts_held, obey_interrupts
 from quenched.execute.kept import folder_of_programs, keep_programs
-from quenched.execute.lapack import compiled, in_small_calls
 from quenched.execute.living import Identified, Living
 from quenched.execute.lost import LostProcess
 from quenched.execute.memory import out_of_memory
@@ -46,11 +45,9 @@ __all__ = [
     "Work",
     "agreed",
     "bytes_held",
-    "compiled",
     "effort",
     "exchanged",
     "folder_of_programs",
-    "in_small_calls",
     "interrupts_at_once",
     "interrupts_held",
     "keep_programs",

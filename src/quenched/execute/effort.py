@@ -13,9 +13,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.compiling import FAST, known
+from quenched.compiling import FAST, compiled, known
 from quenched.execute.kept import compile_or_load, folder_of_programs
-from quenched.execute.lapack import compiled
 
 _LITTLE = 2**16  # bytes at one point, below which any program is quick
 _SOME = 2**20

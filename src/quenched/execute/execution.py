@@ -11,11 +11,11 @@ import jax
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.compiling import points_together
 from quenched.execute.differences import ValuesOnly
 from quenched.execute.effort import Effort, effort
 from quenched.execute.executor import Executor
 from quenched.execute.host import Calls, Host, HostFunction, InTurn
-from quenched.execute.lapack import points_together
 from quenched.execute.pool import Pool
 from quenched.execute.traced import Programs, Traced, bytes_of_a_point, points_that_fit
 

@@ -1,11 +1,13 @@
 """How much memory one draw needs: an upper bound read off the traced program, before anything is compiled; and what to do without."""
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 
 import jax
 import numpy as np
+
+from quenched.compiling import inner_programs
 
 NOT_ENOUGH = "memory: there is not enough of it"
 _WORDS = (
@@ -46,15 +48,6 @@ def _total(jaxpr) -> int:
         total += sum(_size(variable.aval) for variable in equation.outvars)
         total += sum(_total(inner) for inner in inner_programs(equation.params))
     return total
-
-
-def inner_programs(params: dict) -> Iterator:
-    """The bodies of loops, branches and calls."""
-    for value in params.values():
-        for item in value if isinstance(value, (tuple, list)) else (value,):
-            program = getattr(item, "jaxpr", item)
-            if hasattr(program, "eqns"):
-                yield program
 
 
 def _size(aval) -> int:

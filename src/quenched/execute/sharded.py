@@ -14,10 +14,10 @@ import jax
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
+from quenched.compiling import compiled, in_small_calls
 from quenched.execute.effort import Effort, effort
 from quenched.execute.execution import SMALL_CHUNK, Execution
 from quenched.execute.executor import Evaluation
-from quenched.execute.lapack import compiled, in_small_calls
 from quenched.execute.lost import with_others
 from quenched.execute.traced import Programs, Traced, points_that_fit
 from quenched.text import shown

@@ -9,11 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.compiling import let_go_with_functions
+from quenched.compiling import calls_lapack, divided, let_go_with_functions, points_together
 from quenched.execute.effort import Effort, Program
 from quenched.execute.executor import Evaluation, Executor
 from quenched.execute.interrupts import obey_interrupts
-from quenched.execute.lapack import calls_lapack, divided, points_together
 from quenched.execute.living import Weakly
 from quenched.execute.memory import bytes_per_point
 from quenched.execute.waiting import Wait

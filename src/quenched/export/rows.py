@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from quenched.compiling import compiled
 from quenched.precision import in_double
 from quenched.results import Fit
 from quenched.text import dotted
@@ -26,7 +27,7 @@ def log_likelihood_of(fit: Fit, samples: Any) -> dict[str, np.ndarray] | None:
 
     names = _names(terms)
     with in_double():
-        each = jax.jit(lambda chosen, data: jax.lax.map(lambda one: of_rows(one, data), chosen, batch_size=_AT_A_TIME))
+        each = compiled(lambda chosen, data: jax.lax.map(lambda one: of_rows(one, data), chosen, batch_size=_AT_A_TIME))
         found = each(samples, problem.data)
     kept = {name: np.asarray(values) for name, values in zip(names, found, strict=True) if name}
     return kept or None

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.compiling import known, let_go_with_functions
-from quenched.execute import Effort, Wait, compiled
+from quenched.compiling import compiled, known, let_go_with_functions
+from quenched.execute import Effort, Wait
 from quenched.fitting.callers import Callers
 from quenched.fitting.rows import Widths, choose_rows, put, rows, take
 from quenched.objective import Rows
@@ -204,7 +204,7 @@ def data_of(data: Rows, places: np.ndarray) -> Rows:
 
 
 def lane_program(**settings: Any) -> Callable[[Callable], Callable]:
-    """`jax.jit`, compiled with the effort that a call is given first."""
+    """`compiled`, with the effort that a call is given first."""
 
     def decorate(function: Callable) -> Callable:
         @cache

@@ -14,9 +14,9 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any, ClassVar, NamedTuple
 
-import jax
 import numpy as np
 
+from quenched.compiling import compiled
 from quenched.draws import Draws, Purpose, generator, make, smallest, stream
 from quenched.execute import Expired, Here, InBlocks
 from quenched.fitting.ascent import Ascent, Watch
@@ -119,7 +119,7 @@ class Streaming(Method):
         import optax.contrib
 
         transform = OPTIMISERS[self.optimiser](optax)
-        update, state = jax.jit(transform.update), None
+        update, state = compiled(transform.update), None
         at, hyper, code = source.start(base, slack, watch), base.hyper, Code.RUNNING
         while code is Code.RUNNING:
             vector = np.zeros(at.size)

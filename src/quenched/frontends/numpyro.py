@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from quenched.compiling import compiled
 from quenched.draws import Purpose, jax_key
 from quenched.frontends.packages import need
 from quenched.frontends.recognising import transforms_of
@@ -136,7 +137,7 @@ def _read(call: _Call) -> Model:
     if not start:
         raise ValueError("model: it has no latent site, so there is nothing to infer.")
     to_natural = _to_natural(call, tuple(start))
-    natural = {name: np.asarray(value) for name, value in jax.jit(to_natural)(start).items()}
+    natural = {name: np.asarray(value) for name, value in compiled(to_natural)(start).items()}
     as_data = bool(call.arrays) and _can_be_traced(call, start)
     target = Target(
         _with_data(call) if as_data else _without_data(call),
@@ -255,7 +256,7 @@ def _to_real(call: _Call, parameters: Arrays) -> Arrays:
 def _values(call: _Call, parameters: Arrays) -> dict[str, np.ndarray]:
     args, kwargs = call.arguments
     with in_double():
-        found = jax.jit(jax.vmap(call.info.postprocess_fn(*args, **kwargs)))(parameters)
+        found = compiled(jax.vmap(call.info.postprocess_fn(*args, **kwargs)))(parameters)
         return {name: np.asarray(value) for name, value in found.items()}
 
 

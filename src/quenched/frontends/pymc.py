@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from quenched.compiling import compiled
 from quenched.frontends.packages import need
 from quenched.frontends.recognising import transforms_of
 from quenched.frontends.seeing_through import see_through
@@ -165,7 +166,7 @@ def _described(model: Any, everything: tuple, arrays: Arrays, other: Arrays | No
 
     def values(parameters: Arrays, seed: int) -> dict[str, np.ndarray]:
         with in_double():
-            found = jax.jit(jax.vmap(lambda one: graph(one, arrays)))(parameters)
+            found = compiled(jax.vmap(lambda one: graph(one, arrays)))(parameters)
             return {name: np.asarray(value) for name, value in zip(names, found, strict=True)}
 
     def predict(samples: Arrays, seed: int) -> dict[str, np.ndarray]:

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from quenched.compiling import compiled
 from quenched.precision import in_double
 from quenched.transforms import (
     JointTransform,
@@ -49,7 +50,7 @@ def transforms_of(
         The parameters on the real line, for their names and shapes.
     """
     with in_double():
-        known = _recognised(to_natural if on_host else jax.jit(jax.vmap(to_natural)), start)
+        known = _recognised(to_natural if on_host else compiled(jax.vmap(to_natural)), start)
     return known if len(known) == len(start) else JointTransform(to_natural, to_real, known, on_host)
 
 
@@ -98,7 +99,7 @@ def _agrees(transform: Transform, rows: np.ndarray, natural: np.ndarray) -> bool
             return False
     except ValueError:  # of an array that the transform cannot have
         return False
-    own = np.asarray(jax.jit(jax.vmap(transform.to_natural))(rows[:_PROBES]))
+    own = np.asarray(compiled(jax.vmap(transform.to_natural))(rows[:_PROBES]))
     return own.shape == natural[:_PROBES].shape and _same(own, natural)
 
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
+from quenched.compiling import compiled
 from quenched.frontends.graph import graph_of
 from quenched.frontends.row_by_row import Positions
 from quenched.frontends.row_densities import RowDensity, plan_of
@@ -62,8 +62,8 @@ def see_through(log_density: Callable[[Any], Any], start: Mapping[str, np.ndarra
 
 
 def _agrees(log_density: Callable, target: Target, start: Mapping[str, np.ndarray]) -> bool:
-    of_terms = jax.jit(lambda point: target.function(point, (target.data, None)))
-    of_model = jax.jit(log_density)
+    of_terms = compiled(lambda point: target.function(point, (target.data, None)))
+    of_model = compiled(log_density)
     for probe in range(1, _PROBES + 1):
         moved = lambda value: 0.2 * np.sin(probe + np.sqrt(2.0) * np.arange(np.size(value))).reshape(np.shape(value))  # noqa: B023
         point = {name: value + moved(value) for name, value in start.items()}

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import expit
 
+from quenched.compiling import compiled
 from quenched.draws import Purpose, generator
 from quenched.fitting import assess
 from quenched.models.predictor_posterior import PredictorPosterior, dense
@@ -73,7 +74,7 @@ def assessed(
 
     def log_likelihood(samples: Any) -> dict[str, np.ndarray]:
         with in_double():
-            each = jax.jit(jax.vmap(lambda p: data["weights"] * likelihood.log_density(_predictors(p, data), data)))
+            each = compiled(jax.vmap(lambda p: data["weights"] * likelihood.log_density(_predictors(p, data), data)))
             return {"y": np.asarray(each(samples))}
 
     def predict(samples: Any, seed: int) -> dict[str, np.ndarray]:

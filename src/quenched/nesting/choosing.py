@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from quenched.compiling import compiled
 from quenched.draws import Purpose, generator
 from quenched.targets import LocalTerm, Model, local_terms, log_density_of
 from quenched.transforms import Space
@@ -65,7 +66,7 @@ def _quadratic(term: LocalTerm, leaf: str, piece: Any, point: np.ndarray, data: 
     value = lambda part, numbers, own_row: log_density_of(
         term.term, term.sights, jax.numpy.asarray(numbers).at[own].set(part), own_row, data
     )
-    curvature = jax.jit(jax.vmap(jax.hessian(value), in_axes=(0, 0, 0)))
+    curvature = compiled(jax.vmap(jax.hessian(value), in_axes=(0, 0, 0)))
     at = lambda: base[:, own] + random.standard_normal(base[:, own].shape)
     one, other = (np.asarray(curvature(at(), base, held)) for _ in range(2))
     return bool(np.allclose(one, other, rtol=_SAME, atol=_SAME * max(np.abs(one).max(), 1e-300)))

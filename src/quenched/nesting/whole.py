@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
+from quenched.compiling import compiled
 from quenched.draws import Purpose, make, stream
 from quenched.families import AtDraws, Family, best_degree, nested_member
 from quenched.fitting import assess, fit, ready, told, with_hints
@@ -275,7 +275,7 @@ def _mean_inverse(algebra: Any, precision: np.ndarray) -> np.ndarray:
     if few == n:
         return total / n
     with in_double():
-        inverse = jax.jit(lambda own: algebra.invert(own).covariance[algebra.diagonal])(precision)
+        inverse = compiled(lambda own: algebra.invert(own).covariance[algebra.diagonal])(precision)
     scale = np.sqrt(np.mean(np.asarray(inverse), axis=1) / np.diag(total))
     return total * np.outer(scale, scale)
 

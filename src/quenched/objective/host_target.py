@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from quenched.compiling import compiled
 from quenched.execute import HostFunction
 from quenched.targets import Asking, Target
 from quenched.transforms import Parameters, Space
@@ -46,7 +47,7 @@ def _in_natural_units(target: Target, space: Space) -> tuple[Callable, Callable,
 
     over = jax.vmap if target.batched else lambda function: function
     to_natural, pull_back, log_jacobian = (
-        jax.jit(over(function)) for function in (space.to_natural, pull_back, space.log_jacobian)
+        compiled(over(function)) for function in (space.to_natural, pull_back, space.log_jacobian)
     )
     return lambda vectors: jax.tree.map(np.asarray, to_natural(vectors)), pull_back, log_jacobian
 

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from quenched.compiling import program
+from quenched.compiling import compiled, program
 from quenched.draws import Draws, Purpose, make, stream
 from quenched.families import Member
 from quenched.numbers import given_function
@@ -157,7 +157,7 @@ def derived(function: Callable[[Parameters], Any], samples: Parameters) -> Deriv
     """Moments and quantiles of a function over samples with a leading axis."""
     given_function("function", function, "function(parameters) -> number, array or pytree")
     with in_double():
-        values = jax.jit(jax.vmap(lambda parameters: explaining("function", function, parameters)))(samples)
+        values = compiled(jax.vmap(lambda parameters: explaining("function", function, parameters)))(samples)
     values = jax.tree.map(lambda value: np.asarray(value, dtype=np.float64), values)  # a condition has a probability
     n = len(jax.tree.leaves(samples)[0])
     over = lambda take: jax.tree.map(take, values)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.compiling import QUICK, compiled, known
 from quenched.execute import Identified
 from quenched.families import stretch_around
 from quenched.objective import Problem
@@ -72,10 +73,10 @@ def _made(term: LocalTerm, unravel: Callable | None) -> TermPrograms:
     def value(numbers, own, given, free):
         return log_density_of(structure, sights, numbers, own, given, None if unravel is None else unravel(free))
 
-    over = lambda function: jax.jit(
+    over = lambda function: compiled(
         jax.vmap(jax.vmap(function, in_axes=(0, 0, None, None)), in_axes=(0, None, None, None))
     )
-    return TermPrograms(jax.jit(slopes), over(value), over(jax.grad(value)))
+    return TermPrograms(compiled(slopes, compiler_options=known(QUICK)), over(value), over(jax.grad(value)))
 
 
 def _stretched(away: Array, factor: Any, powers: Array, weights: Array) -> Array:

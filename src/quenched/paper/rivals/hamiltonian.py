@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
+from quenched.compiling import compiled
 from quenched.draws import Purpose, generator
 from quenched.precision import in_double
 from quenched.results import Fit
@@ -60,7 +61,7 @@ def hamiltonian(fit: Fit, *, chains: int = 16, draws: int = 1000, warm: int = 30
         z, accepted, n_steps = _run(log_density, points, *numbers, jnp.arange(total) < warm)
         z = np.asarray(z)[warm:]
         normal = random.standard_normal((draws * chains, dim))
-        ratio = partial(_ratios, jax.jit(jax.vmap(log_density)))
+        ratio = partial(_ratios, compiled(jax.vmap(log_density)))
         groups = [
             bridge(ratio(own), ratio(other))
             for own, other in zip(np.array_split(z[:, :, :].swapaxes(0, 1), 4), np.array_split(normal, 4), strict=True)
@@ -109,7 +110,7 @@ def _run(log_density: Callable[[Array], Array], points: Array, momenta: Any, uni
         averaged = jnp.where(warm, share * log_step + (1.0 - share) * averaged, averaged)
         return (place, log_step, averaged, count), (place[0], jnp.mean(rate), n)
 
-    @jax.jit
+    @compiled
     def run(points, momenta, uniform, warming):
         first = jnp.log(0.5 * points.shape[1] ** -0.25)
         place = (points, *value_and_slope(points))

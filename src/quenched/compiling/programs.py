@@ -12,6 +12,8 @@ from typing import Any
 import jax
 from jax.core import Tracer
 
+from quenched.compiling.lapack import compiled
+
 # Small algebra runs for microseconds, however it is compiled: fast rather than well takes a third of the time.
 FAST = (
     ("xla_cpu_use_fusion_emitters", False),
@@ -19,6 +21,9 @@ FAST = (
     ("xla_llvm_disable_expensive_passes", True),
     ("xla_cpu_parallel_codegen_split_count", 1),  # in pieces, it takes longer, and four times the address space
 )
+# Rows of terms are many, so that their programs are worth more; but these passes take half of the time to compile them and
+# make them no faster.
+QUICK = (("xla_cpu_use_fusion_emitters", False), ("xla_llvm_disable_expensive_passes", True))
 _let_go: list[Callable[[], None]] = []
 _let_go_with_functions: list[Callable[[], None]] = []
 
@@ -35,14 +40,14 @@ def let_go_of_programs(everything: bool) -> None:
 
 
 def program(function: Callable, *, of_functions: bool = False, **settings: Any) -> Callable:
-    """`jax.jit` for a function of a module; with `of_functions`, a user's functions are among its static arguments."""
-    made = jax.jit(function, **settings)
+    """`compiled`, for a function of a module; with `of_functions`, a user's functions are among its static arguments."""
+    made = compiled(function, **settings)
     (_let_go_with_functions if of_functions else _let_go).append(made.clear_cache)  # pyright: ignore
     return made
 
 
 def small_program(function: Callable, *, static_argnums: int | tuple[int, ...] = ()) -> Callable:
-    """`jax.jit` for a few small operations, compiled fast. Inside another program it is a part of that one."""
+    """The same for a few small operations, compiled fast. Inside another program it is a part of that one."""
     inside = program(function, static_argnums=static_argnums)
 
     @cache

@@ -14,7 +14,6 @@ import jax
 import numpy as np
 from jax.core import eval_jaxpr
 
-from quenched.execute.memory import inner_programs
 from quenched.threads import bring_lapack
 
 Equation = Any  # a `JaxprEqn`, whose home, `jax.extend.core`, brings Pallas along and takes a while to import
@@ -41,6 +40,15 @@ def points_together(function: Callable, *arguments: Any) -> int:
     """
     calls = _calls(jax.make_jaxpr(function)(*arguments).jaxpr)
     return max(1, min((_OPERATIONS // max(1, _batch(call) * _operations(call)) for call in calls), default=_OPERATIONS))
+
+
+def inner_programs(params: dict) -> Iterator:
+    """The bodies of loops, branches and calls."""
+    for value in params.values():
+        for item in value if isinstance(value, (tuple, list)) else (value,):
+            program = getattr(item, "jaxpr", item)
+            if hasattr(program, "eqns"):
+                yield program
 
 
 def divided(n: int, together: int) -> int:

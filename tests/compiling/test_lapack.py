@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from matrices import FACTORISED, PLAIN, kernel, log_density
-from quenched.execute import Effort, compiled, in_small_calls, lapack, trace
+from quenched.compiling import compiled, in_small_calls, lapack
+from quenched.execute import Effort, trace
 from registry import law
 
 NOTHING = np.zeros(0)
