@@ -27,9 +27,11 @@ from quenched.targets import Hyper
 MAX_HESSIAN_DIM = 1500  # beyond, a dense Hessian costs more than it gives
 _DRAWS_OF_SHORT_FIT = 16
 _LONGEST_SHORT_FIT = 60  # evaluations of one that is still rising and may win
-_SHORT_FIT = Limits(gradient_tolerance=1e-2, max_evaluations=_LONGEST_SHORT_FIT, whiten_every=_LONGEST_SHORT_FIT)
+_NEAR = 0.05  # nats that are left: near enough to begin there
+_SHORT_FIT = Limits(
+    gradient_tolerance=1e-2, max_evaluations=_LONGEST_SHORT_FIT, whiten_every=_LONGEST_SHORT_FIT, nats=_NEAR
+)
 _MAX_SHRINKS = 12
-_NEAR_A_MODE = 0.05  # nats: near enough to begin there
 
 
 class Starts(NamedTuple):
@@ -120,7 +122,7 @@ class Starter:
         fooled = np.zeros(0, int)
         if len(curved):
             at, hyper = rows((first, self.hyper), curved)
-            begun, found = driver.modes(self.index[curved], at, hyper, Search(tolerance=_NEAR_A_MODE))
+            begun, found = driver.modes(self.index[curved], at, hyper, Search(tolerance=_NEAR))
             curved = curved[begun]
             fooled = curved[~to_be_trusted(found, self._stand_at(curved, found))]
         return np.concatenate([np.flatnonzero(first.sound & ~first.finite), fooled])
