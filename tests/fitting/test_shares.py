@@ -3,6 +3,7 @@
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -53,11 +54,54 @@ def test_what_was_saved_is_not_fitted_again(data, tmp_path):
     first = fitted(data, target, checkpoint=tmp_path)
     seen = len(calls)
     same(first, fitted(data, target, checkpoint=tmp_path))
-    assert len(calls) == seen
+    assert len(calls) - seen == first.n_draws[::2].sum()  # whose they are: the bound of one of each share
     other = data.copy()
     other[2] += 1.0
     changed = fitted(other, target, checkpoint=tmp_path)
     np.testing.assert_array_equal(changed.bound == first.bound, [True, True, False, True, True, True])
+
+
+def curved(w, y, hyper=None):
+    rate = 0.0 if hyper is None else hyper["rate"]
+    return -0.5 * ((y - w) ** 2).sum() * jnp.exp(rate) + 0.5 * y.size * rate - rate**2 - w**4
+
+
+WAYS = {
+    "full": {},
+    "diagonal": {"family": "diagonal"},
+    "warped": {"family": "warped"},
+    "alternating": {"method": qd.Alternating()},
+    "constrained": {"transforms": qd.positive},
+    "learned": {"hyper": {"rate": 0.0}},
+}
+
+
+def of_many(log_density, folder, **options):
+    some = np.linspace(1.0, 2.0, 8).reshape(4, 2)
+    return qd.fit_many(log_density, 0.5, some, checkpoint=folder, max_draws=64, **OPTIONS, **options)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_was_saved_is_found_however_it_was_fitted(way, tmp_path, monkeypatch):
+    monkeypatch.setattr(shares, "_FEWEST", 2)
+    target = qd.with_gaussian_prior(curved) if way == "learned" else curved
+    first = of_many(target, tmp_path, **WAYS[way])
+    monkeypatch.setattr(shares.Share, "__call__", None)  # nothing is fitted
+    same(first, of_many(target, tmp_path, **WAYS[way]))
+
+
+@pytest.mark.parametrize(
+    ("target", "changed"),
+    [
+        (lambda w, y: curved(w, y) - 0.1 * w, {}),
+        (curved, {"transforms": qd.positive}),
+        (curved, {"method": qd.Joint(max_evaluations=3)}),
+        (qd.with_gaussian_prior(curved, prior_precision=9.0), {}),
+    ],
+)
+def test_what_is_saved_of_something_else_is_not_taken(target, changed, tmp_path):
+    of_many(curved, tmp_path / "before")
+    same(of_many(target, tmp_path / "before", **changed), of_many(target, tmp_path / "fresh", **changed))
 
 
 def test_hyperparameters_find_their_way_back():

@@ -22,7 +22,7 @@ from quenched.execute import Pool
 from quenched.files import read_folder_to_write
 from quenched.fitting.options import read_submit
 from quenched.fitting.run import Run
-from quenched.results import Fits, Origins, as_a_warning, insist_writable, load, save
+from quenched.results import Fits, Origins, as_a_warning, draws_of, insist_writable, load, same_parameters, save
 
 _FEWEST, _MOST = 16, 256  # problems in a share: some seconds of work, and few files
 _FEWEST_IN_LANES = 64  # where they go side by side, of which fewer would be fitted one by one
@@ -113,16 +113,18 @@ class _Found:
             return
         insist_writable(run.batch.problem.space)
         folder = read_folder_to_write("checkpoint", checkpoint)
-        asked = json.dumps(run.settings.describe() | {"most": run.settings.max_draws, "check": run.settings.n_check})
+        settings = run.settings
+        asked = settings.describe() | {"most": settings.max_draws, "check": settings.n_check}
+        asked = json.dumps(asked | {"family": repr(settings.family), "method": repr(settings.method)})
         for (first, stop), part in zip(cuts, parts, strict=True):
             digest = hashlib.blake2b(asked.encode(), digest_size=8)
-            for leaf in jax.tree.leaves((part[:2], share.start)):
+            for leaf in jax.tree.leaves((part[:2], share.start, run.batch.problem.hyper)):
                 digest.update(np.ascontiguousarray(leaf).tobytes())
             self.paths.append(folder / f"fits-{first:08d}-{stop:08d}-{digest.hexdigest()}.npz")
         for place, path in enumerate(self.paths):
             if path.exists():
-                with suppress(ValueError, OSError):  # what is damaged is fitted again
-                    self.fits[place] = load(path)
+                with suppress(ValueError, OSError):  # what is damaged, or of another log density, is fitted again
+                    self.fits[place] = _insist_its_own(load(path), run, cuts[place][0])
 
     def keep(self, place: int, fits: Fits) -> None:
         """Save what has come; shares whose time was up are fitted again another time."""
@@ -130,3 +132,20 @@ class _Found:
         if self.paths and not np.isin(fits.status, ("max_seconds", "interrupted")).any():
             with as_a_warning(self.paths[place]):
                 save(fits, self.paths[place])
+
+
+def _insist_its_own(fits: Fits, run: Run, first: int) -> Fits:
+    """The fits of a file; an error, if one of them is not of the problem of this run that stands there.
+
+    A log density has no name that outlives its process, but the bound of a fit, on the draws that it stands on, is known.
+    """
+    problem = run.batch.problem
+    if not same_parameters(fits.space, problem.space):
+        raise ValueError("fitted in other coordinates")
+    known = np.flatnonzero(np.isfinite(fits.bound))
+    if not len(known):
+        raise ValueError("none of them tells of its log density")
+    index = int(known[0])
+    hyper = jax.tree.map(lambda leaf: leaf[index], problem.read_hyper(fits.hyper, len(fits)))
+    draws_of(fits[index], run.batch.one(first + index), hyper)
+    return fits

@@ -1,6 +1,6 @@
 """What a fit returns: `Fit` and `Fits`, what happened in them, their tables, and files of them."""
 
-from quenched.results.attachment import own_hyper
+from quenched.results.attachment import draws_of, own_hyper, same_parameters
 from quenched.results.fit import Fit, FitError, insist_fit, require_origin
 from quenched.results.fits import Fits, Origins
 from quenched.results.outcome import Code, History, Optimum, Round, Status
@@ -27,6 +27,7 @@ __all__ = [
     "Status",
     "as_a_warning",
     "describe",
+    "draws_of",
     "evidence_in_words",
     "insist_fit",
     "insist_writable",
@@ -38,5 +39,6 @@ __all__ = [
     "require_origin",
     "rows_of",
     "rows_shown",
+    "same_parameters",
     "save",
 ]
