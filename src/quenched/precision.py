@@ -4,10 +4,16 @@ JAX 0.10 remembers a NumPy array that a program closes over in the precision of 
 that program lives. Once `jax.jit(f)` has run in 32 bits, `f` is compiled with its 32 bits in 64, too, or not at all; and
 the other way round after a fit. Where that is so, the reader of arrays that JAX has is replaced by one that tells the two
 precisions apart. Nothing else of JAX is changed, and no setting.
+
+What NumPy says of overflows and divisions by zero there is nobody's concern: numbers that are not finite are looked for
+where they matter. So it is silent in that scope, whatever it was told to do: a pipeline that has warnings or `np.seterr` raise
+would lose its fit to an underflow. A user's own function has it as they do.
 """
 
 import weakref
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -17,11 +23,30 @@ import numpy as np
 from quenched.forks import insist_not_forked
 
 
-def in_double() -> AbstractContextManager:
-    """A scope in which JAX computes in 64 bits, if it can compute at all."""
+_SILENT: dict[Any, Any] = dict.fromkeys(("divide", "over", "under", "invalid"), "ignore")
+_theirs: ContextVar[dict[Any, Any]] = ContextVar("what NumPy does about floating-point errors outside of all scopes")
+
+
+@contextmanager
+def in_double() -> Iterator[None]:
+    """A scope in which JAX computes in 64 bits, if it can compute at all, and NumPy without remarks."""
     insist_not_forked()
     _mended()
-    return jax.enable_x64(True)
+    before = np.geterr()
+    token = None if before == _SILENT else _theirs.set(before)
+    try:
+        with jax.enable_x64(True), np.errstate(**_SILENT):
+            yield
+    finally:
+        if token is not None:
+            _theirs.reset(token)
+
+
+@contextmanager
+def as_outside() -> Iterator[None]:
+    """For a user's own function within such a scope: NumPy's remarks as they have them."""
+    with np.errstate(**_theirs.get(_SILENT)) if np.geterr() == _SILENT else nullcontext():
+        yield
 
 
 @cache

@@ -1,5 +1,7 @@
 """64 bits inside a fit and nowhere else; float32 data promoted; strict promotion of types."""
 
+import warnings
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -111,3 +113,52 @@ def test_an_array_has_the_precision_that_holds_wherever_it_is_used_first():
     with jax.enable_x64(False):
         jax.jit(log_density)(0.0)
         assert qd.fit(log_density, 0.0, progress=False).mean == pytest.approx(5.0 / 9.0, abs=1e-14)
+
+
+# What NumPy says of floating-point errors.
+
+RESTLESS = {
+    "skewed": lambda w: jnp.sum(w - jnp.exp(w)),
+    "narrow": lambda w: -0.5e12 * jnp.sum(w**2),
+    "bent": lambda w: -0.5 * w[0] ** 2 - 2.0 * (w[1] - w[0] ** 2) ** 2,
+    "flat": lambda w: 0.0 * w[0],
+    "cut off": lambda w: jnp.sum(jnp.where(w > -0.1, -w, -jnp.inf)),
+}
+
+
+@pytest.fixture(params=["NumPy raises", "warnings are errors"])
+def strict(request):
+    with warnings.catch_warnings(), np.errstate(all="raise" if request.param == "NumPy raises" else "warn"):
+        if request.param == "warnings are errors":
+            warnings.simplefilter("error", RuntimeWarning)
+        yield
+
+
+@pytest.mark.parametrize("name", RESTLESS)
+@pytest.mark.parametrize("family", ["full", "warped"])
+def test_no_fit_is_lost_to_what_numpy_says_of_overflows(name, family, strict):
+    before = np.geterr()
+    fit = qd.fit(RESTLESS[name], np.zeros(2), family=family, max_draws=64, throw=False, progress=False)
+    assert str(fit)
+    fit.of(lambda w: jnp.exp(w[0]))
+    if fit.converged:
+        assert str(fit.diagnose())
+    assert np.geterr() == before
+
+
+def test_a_function_on_the_host_has_numpy_as_its_owner_has_it():
+    seen = []
+
+    def function(w):
+        seen.append(np.geterr())
+        return -0.5 * float(w @ w), -w
+
+    with np.errstate(divide="raise", over="ignore"):
+        mine = np.geterr()
+        qd.fit(qd.from_value_and_grad(function), np.zeros(2), progress=False)
+    assert all(each == mine for each in seen)
+
+
+def test_a_traced_function_has_numpy_as_its_owner_has_it():
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        qd.fit(lambda w: -0.5 * jnp.sum(w**2) + np.ones(1)[0] / np.zeros(1)[0], np.zeros(2), progress=False)

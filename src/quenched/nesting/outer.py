@@ -80,11 +80,12 @@ class Outer:
     def log_densities(self, pieces: Any) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Values and gradients for outer parameters by name, with the draws along their first axis."""
         points = self.split.outer_rows(pieces)
-        thetas, slopes = lengthen(points, self.tails), log_slopes(points, self.tails)
-        found = self.solved(thetas)
-        gradient = found.gradient if self.inner.envelope else self._differences(thetas)
-        values = _where_found(found) + np.sum(slopes, axis=1)
-        gradient = gradient * np.exp(slopes) + turns(points, self.tails)
+        with in_double():
+            thetas, slopes = lengthen(points, self.tails), log_slopes(points, self.tails)
+            found = self.solved(thetas)
+            gradient = found.gradient if self.inner.envelope else self._differences(thetas)
+            values = _where_found(found) + np.sum(slopes, axis=1)
+            gradient = gradient * np.exp(slopes) + turns(points, self.tails)
         return values, self.split.outer_pieces(np.where(np.isfinite(values)[:, None], gradient, np.nan))
 
     def thetas(self, posterior: Posterior, draws: np.ndarray) -> np.ndarray:

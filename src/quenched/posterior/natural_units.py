@@ -158,15 +158,17 @@ def derived(function: Callable[[Parameters], Any], samples: Parameters) -> Deriv
     given_function("function", function, "function(parameters) -> number, array or pytree")
     with in_double():
         values = compiled(jax.vmap(lambda parameters: explaining("function", function, parameters)))(samples)
-    values = jax.tree.map(lambda value: np.asarray(value, dtype=np.float64), values)  # a condition has a probability
-    n = len(jax.tree.leaves(samples)[0])
-    over = lambda take: jax.tree.map(take, values)
-    quantile = lambda level: over(lambda value: np.quantile(value, level, axis=0))
-    return Derived(
-        over(lambda value: value.mean(axis=0)),
-        over(lambda value: value.std(axis=0, ddof=1) / np.sqrt(n)),
-        over(lambda value: value.std(axis=0, ddof=1)),
-        quantile(0.05),
-        quantile(0.5),
-        quantile(0.95),
-    )
+        values = jax.tree.map(
+            lambda value: np.asarray(value, dtype=np.float64), values
+        )  # a condition has a probability
+        n = len(jax.tree.leaves(samples)[0])
+        over = lambda take: jax.tree.map(take, values)
+        quantile = lambda level: over(lambda value: np.quantile(value, level, axis=0))
+        return Derived(
+            over(lambda value: value.mean(axis=0)),
+            over(lambda value: value.std(axis=0, ddof=1) / np.sqrt(n)),
+            over(lambda value: value.std(axis=0, ddof=1)),
+            quantile(0.05),
+            quantile(0.5),
+            quantile(0.95),
+        )

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from quenched.precision import as_outside
 from quenched.targets.captured import is_installed
 from quenched.text import did_you_mean
 
@@ -110,7 +111,8 @@ def explained(error: Exception, name: str, *given: Any) -> Exception | None:
 def explaining(name: str, function: Callable[..., Any], /, *positional: Any, **keywords: Any) -> Any:
     """Call a person's function, which is called `name` as an argument, with what goes wrong inside in our words."""
     try:
-        return function(*positional, **keywords)
+        with as_outside():
+            return function(*positional, **keywords)
     except Exception as error:
         told = explained(error, name, *positional, *keywords.values())
         if told is None:
