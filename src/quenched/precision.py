@@ -22,7 +22,6 @@ import numpy as np
 
 from quenched.forks import insist_not_forked
 
-
 _SILENT: dict[Any, Any] = dict.fromkeys(("divide", "over", "under", "invalid"), "ignore")
 _theirs: ContextVar[dict[Any, Any]] = ContextVar("what NumPy does about floating-point errors outside of all scopes")
 
