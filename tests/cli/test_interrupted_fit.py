@@ -1,5 +1,6 @@
 """A fit that is stopped from outside leaves what it reached."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import time
 import pytest
 
 import quenched as qd
+from quenched.trust.further import look_further
 
 # The first round needs too few draws, so a second follows. When the checkpoint of the first is there, the model says
 # so by a file and sleeps until the signal comes.
@@ -109,6 +111,21 @@ def test_an_interrupted_diagnosis_keeps_the_fit(call, write, tmp_path, monkeypat
     assert code == 130
     assert "Converged" in printed
     assert qd.load(tmp_path / "out" / "model.npz").converged
+
+
+@pytest.mark.parametrize("diagnosis", [[], ["--no-diagnosis"]], ids=["diagnosed", "not diagnosed"])
+def test_an_interrupt_while_the_target_is_looked_at_keeps_the_fit(diagnosis, call, write, tmp_path, monkeypatch):
+    def pressed(*inputs):
+        os.kill(os.getpid(), signal.SIGINT)
+        return look_further(*inputs)
+
+    monkeypatch.setattr("quenched.trust.lookout.look_further", pressed)
+    write("model.py", PRESSED.format(press="pass"))
+    code, printed, _ = call("fit", "model.py", "--family", "full", *diagnosis)
+    assert code == 130
+    assert "Converged" in printed
+    assert qd.load(tmp_path / "out" / "model.npz").converged
+    assert (tmp_path / "out" / "model.html").exists()
 
 
 # Ctrl-C, once or twice, when a module is imported for the first time; the arguments are the module, how often, and the command's.

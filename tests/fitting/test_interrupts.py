@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import quenched as qd
-from quenched.execute import interrupts_at_once, interrupts_held, obey_interrupts
+from quenched.execute import interrupts_at_once, interrupts_held, interrupts_unobeyed, obey_interrupts
 
 # A thread presses Ctrl-C once: when a file is there, or when the main thread is in a function of this name.
 PRESSED = """
@@ -111,6 +111,24 @@ def test_a_second_signal_does_not_wait():
         with pytest.raises(KeyboardInterrupt):
             press()
         obey_interrupts()
+
+
+def test_a_signal_waits_until_all_is_kept():
+    with interrupts_held():
+        with interrupts_unobeyed():
+            press()
+            obey_interrupts()
+            with interrupts_at_once():
+                pass
+        with pytest.raises(KeyboardInterrupt):
+            obey_interrupts()
+
+
+def test_a_second_signal_ends_even_that():
+    with interrupts_held(), interrupts_unobeyed():
+        press()
+        with pytest.raises(KeyboardInterrupt):
+            press()
 
 
 def test_a_signal_does_not_wait_for_a_function_on_the_host():

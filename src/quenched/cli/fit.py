@@ -82,7 +82,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Fit, print, save, report."""
     from quenched.cli.model import read_model_file
-    from quenched.execute import interrupts_held, writes
+    from quenched.execute import interrupts_held, interrupts_unobeyed, writes
 
     mesh = None
     if options.distributed:
@@ -106,10 +106,13 @@ def run(options: argparse.Namespace) -> int:
         if not fit.history:
             say(f"quenched: {fit.verdict}\nNothing was reached, so nothing was saved.", complaint=True)
             return 1
-        interrupted = fit.status == "interrupted" or not _diagnosed(fit, file.path, options)
+        judged = _judged(fit, file.path, options)
+        interrupted = fit.status == "interrupted" or judged is None
         if first:
-            _print(fit, options.quiet)
-            _keep(fit, file.label, result_path)
+            with interrupts_unobeyed():
+                fit = judged or _as_checked(fit)
+                _print(fit, options.quiet)
+                _keep(fit, file.label, result_path)
         if interrupted or _pressed():
             return INTERRUPTED
     return 0 if fit.converged and fit.finite else 1
@@ -149,17 +152,29 @@ def _family(options: argparse.Namespace) -> Any:
     return options.family or (None if options.resume or options.method == "alternating" else "auto")
 
 
-def _diagnosed(fit: "Fit", path: Path, options: argparse.Namespace) -> bool:
-    """Diagnose what can be; False if someone did not want to wait for it. What goes wrong is told: the fit is there."""
-    if fit.converged and not options.no_diagnosis:
-        try:
+def _judged(fit: "Fit", path: Path, options: argparse.Namespace) -> "Fit | None":
+    """The fit, once its target has been asked all that is told of it; None if someone did not want to wait for that.
+
+    What goes wrong is told: the fit is there.
+    """
+    try:
+        if fit.converged and not options.no_diagnosis:
             fit.diagnose(progress=not options.quiet)
-        except KeyboardInterrupt:
-            return False
-        except Exception as error:
-            why = blame(error, path) or f"{type(error).__name__}: {error}"
-            say(f"quenched: the fit could not be diagnosed: {why}", complaint=True)
-    return True
+        _ = fit.verdict, fit.diagnosis and fit.diagnosis.verdict
+    except KeyboardInterrupt:
+        return None
+    except Exception as error:
+        why = blame(error, path) or f"{type(error).__name__}: {error}"
+        say(f"quenched: the fit could not be diagnosed: {why}", complaint=True)
+        return _as_checked(fit)
+    return fit
+
+
+def _as_checked(fit: "Fit") -> "Fit":
+    """The fit with what its own check has seen of its target, which is not asked any more."""
+    from dataclasses import replace
+
+    return replace(fit, outlook=None)
 
 
 def _pressed() -> bool:

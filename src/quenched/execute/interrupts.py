@@ -19,11 +19,12 @@ class _Waiting:
     def __init__(self):
         self.depth = 0  # scopes that hold it back
         self.open = 0  # functions under way that it may interrupt
+        self.keeping = 0  # scopes that nothing may interrupt
         self.noted = False
         self.before: Callable[[int, Any], Any] = signal.default_int_handler
 
     def note(self, number: int, frame: Any) -> None:
-        if self.open or self.noted:
+        if self.noted or (self.open and not self.keeping):
             self.deliver(frame)
         else:
             self.noted = True
@@ -90,9 +91,19 @@ def interrupts_at_once() -> Iterator[None]:
         _waiting.open -= 1
 
 
+@contextmanager
+def interrupts_unobeyed() -> Iterator[None]:
+    """Let no piece of work in this scope obey Ctrl-C, while what was reached is kept; only a second signal ends it."""
+    _waiting.keeping += 1
+    try:
+        yield
+    finally:
+        _waiting.keeping -= 1
+
+
 def obey_interrupts() -> None:
     """Raise KeyboardInterrupt if Ctrl-C has been held back: called before each piece of work."""
-    if _waiting.noted and _in_main_thread():
+    if _waiting.noted and not _waiting.keeping and _in_main_thread():
         _waiting.deliver()
 
 
