@@ -73,8 +73,8 @@ def fit_many(
     memory
         Bytes for the problems that are under way at a time; 256 MB by default.
     checkpoint
-        Folder that holds the fits of some hundred problems at a time, written as they end. With the same folder, data and
-        options, those are not fitted again.
+        Folder that holds the fits of some hundred problems at a time, written as they end. With the same folder, log density,
+        data and options, those are not fitted again: of each file, the bound of one fit is evaluated to see to it.
     executor
         A `concurrent.futures.Executor` (a pool of spawned processes, Dask) on which parts of the problems are fitted. Those
         of a worker that dies are fitted again.
