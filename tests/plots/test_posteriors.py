@@ -1,5 +1,7 @@
 """Plots that show a posterior or its predictions: what is drawn is what the numbers say."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
@@ -29,8 +31,14 @@ def test_a_pair_has_ellipses_of_the_right_size_and_weighted_samples():
     radius = lambda line: np.hypot(line.get_xdata() - 1.0, line.get_ydata()) / SD
     np.testing.assert_allclose(radius(wide), np.sqrt(-2 * np.log(0.05)), rtol=1e-6)
     np.testing.assert_allclose(radius(narrow), np.sqrt(-2 * np.log(0.5)), rtol=1e-6)
-    assert len(dots.get_xdata()) == 300
+    assert len(dots.get_xdata()) == 200  # all that were weighed
     np.testing.assert_allclose(np.std(dots.get_xdata()), SD, rtol=0.2)
+
+
+def test_no_more_dots_than_the_weights_are_worth():
+    uneven = np.where(np.arange(200) < 10, 5.0, -5.0)
+    axes = plot_pair(dataclasses.replace(make_fit(TWO), log_ratios=uneven), "a", "b[1]")
+    assert len(axes.get_lines()[-1].get_xdata()) <= 12
 
 
 def test_a_transform_carries_the_ellipse_along():
