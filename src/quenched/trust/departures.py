@@ -99,7 +99,7 @@ class Departure(NamedTuple):
 
     Examples
     --------
-    >>> skewed = lambda p: 0.25 * p["t"] - jnp.exp(p["t"])  # the logarithm of a gamma variable
+    >>> skewed = lambda p: p["t"] - jnp.exp(p["t"])  # the logarithm of an exponential variable
     >>> worst = qd.fit(lambda p: skewed(p) - 0.5 * p["w"] ** 2, {"t": 0.0, "w": 0.0}).departures[0]
     >>> worst.name, worst.ratio > 1.1  # weights make its sd larger
     ('t', True)
