@@ -7,6 +7,7 @@ import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
+import quenched as qd
 from fits import SD, make_fit
 from quenched.plots import (
     plot_correlation,
@@ -42,8 +43,6 @@ def test_no_more_dots_than_the_weights_are_worth():
 
 
 def test_a_transform_carries_the_ellipse_along():
-    import quenched as qd
-
     axes = plot_pair(make_fit({"a": 1.0, "tau": 2.0}, transforms={"tau": qd.positive}), "a", "tau")
     heights = np.log(axes.get_lines()[0].get_ydata() / 2.0) / SD
     np.testing.assert_allclose(
@@ -52,11 +51,15 @@ def test_a_transform_carries_the_ellipse_along():
 
 
 def test_a_pair_of_an_ordered_array_has_contours_instead():
-    import quenched as qd
-
     fit = make_fit({"cuts": np.array([0.0, 1.0, 2.0])}, transforms={"cuts": qd.ordered})
     axes = plot_pair(fit, "cuts[1]", "cuts[2]")
     assert len(axes.get_lines()) == 1  # the dots alone
+
+
+def test_the_outline_of_positive_samples_stays_positive():
+    fit = make_fit({"tau": 1.0}, transforms={"tau": qd.positive})
+    (axes,) = plot_marginals(fit, samples=fit.sample(2000)).get_axes()
+    assert axes.get_lines()[-1].get_xdata().min() > 0
 
 
 def test_correlations_show_the_strongest_of_many():
