@@ -91,6 +91,15 @@ def test_every_public_name_has_an_example(name):
     assert example_of(name).examples
 
 
+@pytest.mark.parametrize("name", ["Fit", "Fits"])
+def test_every_method_of_a_result_is_shown(name):
+    """In an example of its class, or of a function that does the same."""
+    shown = "".join(part.source for one in [*qd.__all__, *BEYOND] for part in example_of(one).examples)
+    methods = [method for method, value in vars(getattr(qd, name)).items() if inspect.isfunction(value)]
+    unseen = [method for method in methods if not method.startswith("_") and f".{method}(" not in shown]
+    assert unseen == (["natural"] if name == "Fit" else [])  # vectors of the real line, for other rooms
+
+
 def test_what_needs_no_example_is_offered_all_the_same():
     for name in INSIDE:
         assert inspect.getdoc(documented(name))
