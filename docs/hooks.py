@@ -2,6 +2,8 @@
 paper, the rooms, and the gallery, whose examples are run.
 """
 
+import importlib
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -95,8 +97,6 @@ def statuses() -> str:
 
 def reference() -> str:
     """Every public name: functions and classes by their address, things such as `positive` by the docstring of their class."""
-    import inspect
-
     import quenched
 
     names = sorted(quenched.__all__, key=lambda name: (name[0].isupper(), name.lower()))
@@ -112,12 +112,20 @@ def reference() -> str:
 
 
 def beyond() -> str:
-    """What has an example in the rooms that people import from."""
-    import importlib
+    """What has an example in the rooms that people import from, and of what a fit gives."""
+    import quenched
 
-    rooms_of = (importlib.import_module(f"quenched.{name}") for name in ("models", "baselines", "science"))
-    things = [getattr(room, name) for room in rooms_of for name in room.__all__]
-    return "\n\n".join(f"::: {thing.__module__}.{thing.__name__}" for thing in things if ">>>" in (thing.__doc__ or ""))
+    parts = []
+    for heading, rooms_of in BEYOND.items():
+        parts.append(f"## {heading}")
+        for room in rooms_of:
+            door = importlib.import_module(f"quenched.{room}")
+            things = {name: getattr(door, name) for name in door.__all__}
+            for name, thing in things.items():
+                made = inspect.isfunction(thing) or inspect.isclass(thing)
+                if made and ">>>" in (inspect.getdoc(thing) or "") and thing is not getattr(quenched, name, None):
+                    parts.append(f"::: {thing.__module__}.{thing.__name__}\n    options:\n      heading_level: 3")
+    return "\n\n".join(parts)
 
 
 def findings() -> str:
@@ -130,11 +138,12 @@ def findings() -> str:
 
 
 def plots() -> str:
-    """Every plot."""
+    """Every plot, and what other figures are made with."""
     import quenched.plots
 
-    names = [name for name in quenched.plots.__all__ if name.startswith("plot_")]
-    return "\n\n".join(f"::: {getattr(quenched.plots, name).__module__}.{name}" for name in names)
+    things = {name: getattr(quenched.plots, name) for name in quenched.plots.__all__}
+    shown = sorted((name for name, thing in things.items() if callable(thing)), key=lambda name: name[:5] != "plot_")
+    return "\n\n".join(f"::: {things[name].__module__}.{name}" for name in shown)
 
 
 def decisions() -> str:
@@ -151,6 +160,14 @@ def sentences() -> str:
     """Every sentence that is said without being raised."""
     return raised.table_of_sentences()
 
+
+# The rooms behind each heading of the second page of the reference.
+BEYOND = {
+    "Estimators": ("models",),
+    "Methods to compare with": ("baselines",),
+    "Ground motion": ("science",),
+    "What a fit gives": ("trust", "posterior", "results", "diagnostics", "export"),
+}
 
 # What a finding means. One without a line is a mistake, and ends the build.
 FOUND = {

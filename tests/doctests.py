@@ -16,11 +16,26 @@ NEEDS = {
     "Streaming": "optax",
     "models.MixedModel": "formulae",
 }  # what an example imports
-BEYOND = (  # the root, in rooms that people import from
-    *("models.CauchyPPCA", "models.LinearRegression", "models.LogisticRegression", "models.MixedModel", "models.PPCA"),
-    *("models.PoissonRegression", "models.RelevanceVectorClassifier", "science.fourier_amplitude"),
-    *("baselines.expectation_propagation", "baselines.nested_laplace"),
-)
+ROOMS = ("baselines", "diagnostics", "export", "models", "plots", "science")  # that people import from
+GIVEN = ("posterior.Derived", "posterior.Posterior", "results.History", "trust.Answer", "trust.Departure")  # by a fit
+INSIDE = {  # offered to other rooms; a user has a method that calls them
+    "diagnostics.Importance": "fit.diagnose().weights",
+    "diagnostics.weigh": "fit.diagnose().weights",
+    "science.corner_columns": "model.plot_corner()",
+    "science.spectrum_panels": "model.plot_spectra()",
+}
+
+
+def _offered(room: str) -> list[str]:
+    """Functions and classes of a room's door that are not at the root."""
+    door = importlib.import_module(f"quenched.{room}")
+    things = {name: getattr(door, name) for name in door.__all__}
+    kinds = (inspect.isfunction, inspect.isclass)
+    own = [name for name, thing in things.items() if any(kind(thing) for kind in kinds)]
+    return [f"{room}.{name}" for name in own if things[name] is not getattr(qd, name, None)]
+
+
+BEYOND = tuple(name for room in ROOMS for name in _offered(room) if name not in INSIDE) + GIVEN
 
 
 def documented(name: str) -> object:

@@ -54,8 +54,8 @@ def make_fit(
     )
 
 
-def correlated(numbers: int, name: str = "w") -> Fit:
+def correlated(numbers: int, name: str = "w", between: float = 0.7) -> Fit:
     """A full posterior of so many numbers, of which neighbours correlate."""
     fit = make_fit({name: np.linspace(-1.0, 1.0, numbers - 1), "b": 0.5})
-    scale = np.linalg.cholesky(SD**2 * 0.7 ** np.abs(np.subtract.outer(np.arange(numbers), np.arange(numbers))))
+    scale = np.linalg.cholesky(SD**2 * between ** np.abs(np.subtract.outer(np.arange(numbers), np.arange(numbers))))
     return dataclasses.replace(fit, posterior=Posterior(from_scale(np.asarray(fit.posterior.mean), scale)))

@@ -78,7 +78,7 @@ plot_predictive(replicated[:, rows], reaction[rows], days[rows], label=f"days wi
 # ## What the verdict was, and what was done
 #
 # The first fit, non-centred and with the full Gaussian, was not to be trusted, as the sentence under it says. The model was
-# written centred, and `family="auto"` chose the family that heads the summary. lme4 finds by maximum likelihood a mean slope of
+# written centred, and `family="auto"` chose between the full Gaussian and a warped one; the summary says which. lme4 finds by maximum likelihood a mean slope of
 # 10.47 ms per day with a standard error of 1.55:
 
 # %%

@@ -53,7 +53,7 @@ figure
 # %% [markdown]
 # ## What the verdict was, and what was done
 #
-# The first fit had too few draws, as its verdict says: more were the remedy, and the second verdict is printed with the errors. It still
-# does not trust the posterior of the 480 latent variables of the training rows taken together, and rightly so: next to a wild pixel
+# The first fit stopped at its limit of evaluations, and on fresh draws its bound is far lower than on its eight, which it follows. More draws
+# were the remedy, and the second verdict is printed with the errors. It still does not trust the posterior of the 480 latent variables of the training rows taken together, and rightly so: next to a wild pixel
 # a Cauchy likelihood has two modes. What is used are the components and the reconstructions, and those are judged on rows that were
 # not trained on: the median error is what most pixels see, the root mean square is ruled by strokes that no component has.

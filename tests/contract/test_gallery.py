@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -38,6 +39,14 @@ def test_an_example_names_its_data_shows_a_picture_and_tells_of_its_verdict(path
     assert "plot_" in text or "new_figure" in text
     assert ("QUENCHED_DATA" in text or "datasets." in text) == ("data" in gallery.needs(text))
     compile("\n".join(cell.source for cell in cells if cell.kind == "code"), str(path), "exec")
+
+
+def test_a_plot_that_is_seen_in_an_example_is_drawn_there():
+    rows = [line for line in (DOCS / "plots.md").read_text(encoding="utf-8").splitlines() if "(gallery/" in line]
+    seen = [(re.findall(r"`(plot_\w+)", row)[0], re.findall(r"gallery/(\w+)", row)[0]) for row in rows]
+    assert len(seen) > 5
+    examples = {path.stem: path.read_text(encoding="utf-8") for path in EXAMPLES}
+    assert [(plot, name) for plot, name in seen if f"{plot}(" not in examples[name]] == []
 
 
 def test_what_was_printed_and_drawn_is_kept_by_content(gallery, monkeypatch, tmp_path):

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 import quenched as qd
-from doctests import BEYOND, example_of
+from doctests import BEYOND, INSIDE, documented, example_of
 from quenched.posterior import Posterior
 
 CONTRACT = {
@@ -91,11 +91,18 @@ def test_every_public_name_has_an_example(name):
     assert example_of(name).examples
 
 
-def test_every_estimator_is_among_them():
-    import quenched.models
+@pytest.mark.parametrize("name", ["Fit", "Fits"])
+def test_every_method_of_a_result_is_shown(name):
+    """In an example of its class, or of a function that does the same."""
+    shown = "".join(part.source for one in [*qd.__all__, *BEYOND] for part in example_of(one).examples)
+    methods = [method for method, value in vars(getattr(qd, name)).items() if inspect.isfunction(value)]
+    unseen = [method for method in methods if not method.startswith("_") and f".{method}(" not in shown]
+    assert unseen == (["natural"] if name == "Fit" else [])  # vectors of the real line, for other rooms
 
-    estimators = [name for name in quenched.models.__all__ if inspect.isclass(getattr(quenched.models, name))]
-    assert {f"models.{name}" for name in estimators} <= set(BEYOND)
+
+def test_what_needs_no_example_is_offered_all_the_same():
+    for name in INSIDE:
+        assert inspect.getdoc(documented(name))
 
 
 def public_members(cls):

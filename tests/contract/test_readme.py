@@ -1,6 +1,7 @@
 """README, start and guide cannot rot: the code of the guide runs, and the first examples print what is shown."""
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,15 @@ def test_the_first_page_prints_what_is_shown(tmp_path, monkeypatch, capsys):
         assert printed.startswith(shown.removesuffix("...\n")) if shown.endswith("...\n") else printed == shown
     assert (tmp_path / "seals.png").exists()
     assert (tmp_path / "seals.npz").exists()
+
+
+def test_the_tables_of_the_guide_are_those_that_the_example_prints(capsys):
+    """All but the last column: how many gradients it takes hangs on rounding."""
+    runpy.run_path(str(ROOT / "examples" / "families.py"), run_name="__main__")
+    printed = [line.rsplit("|", 2)[0] for line in capsys.readouterr().out.splitlines() if line.startswith("| `")]
+    guide = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+    assert len(printed) == 7
+    assert [line for line in printed if line not in guide] == []
 
 
 def test_the_first_example_has_ten_lines():

@@ -164,6 +164,11 @@ def test_the_overview_shows_correlations_where_there_are_some(numbers, panels):
     assert len(visible(plot_fit(correlated(numbers)))) == panels
 
 
+@pytest.mark.parametrize(("numbers", "panels"), [(20, 2), (70, 4)])
+def test_the_overview_shows_no_correlations_that_are_grey_all_over(numbers, panels):
+    assert len(visible(plot_fit(correlated(numbers, between=0.05)))) == panels
+
+
 def test_leaping_means_of_thousands_do_not_hide_their_band():
     leaping = lambda n: np.sin(np.arange(n) / 50.0) + 0.3 * np.random.default_rng(1).standard_normal(n)
     widths = [

@@ -1,10 +1,13 @@
 """Plots that show a posterior or its predictions: what is drawn is what the numbers say."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
+import quenched as qd
 from fits import SD, make_fit
 from quenched.plots import (
     plot_correlation,
@@ -29,13 +32,17 @@ def test_a_pair_has_ellipses_of_the_right_size_and_weighted_samples():
     radius = lambda line: np.hypot(line.get_xdata() - 1.0, line.get_ydata()) / SD
     np.testing.assert_allclose(radius(wide), np.sqrt(-2 * np.log(0.05)), rtol=1e-6)
     np.testing.assert_allclose(radius(narrow), np.sqrt(-2 * np.log(0.5)), rtol=1e-6)
-    assert len(dots.get_xdata()) == 300
+    assert len(dots.get_xdata()) == 200  # all that were weighed
     np.testing.assert_allclose(np.std(dots.get_xdata()), SD, rtol=0.2)
 
 
-def test_a_transform_carries_the_ellipse_along():
-    import quenched as qd
+def test_no_more_dots_than_the_weights_are_worth():
+    uneven = np.where(np.arange(200) < 10, 5.0, -5.0)
+    axes = plot_pair(dataclasses.replace(make_fit(TWO), log_ratios=uneven), "a", "b[1]")
+    assert len(axes.get_lines()[-1].get_xdata()) <= 12
 
+
+def test_a_transform_carries_the_ellipse_along():
     axes = plot_pair(make_fit({"a": 1.0, "tau": 2.0}, transforms={"tau": qd.positive}), "a", "tau")
     heights = np.log(axes.get_lines()[0].get_ydata() / 2.0) / SD
     np.testing.assert_allclose(
@@ -44,11 +51,15 @@ def test_a_transform_carries_the_ellipse_along():
 
 
 def test_a_pair_of_an_ordered_array_has_contours_instead():
-    import quenched as qd
-
     fit = make_fit({"cuts": np.array([0.0, 1.0, 2.0])}, transforms={"cuts": qd.ordered})
     axes = plot_pair(fit, "cuts[1]", "cuts[2]")
     assert len(axes.get_lines()) == 1  # the dots alone
+
+
+def test_the_outline_of_positive_samples_stays_positive():
+    fit = make_fit({"tau": 1.0}, transforms={"tau": qd.positive})
+    (axes,) = plot_marginals(fit, samples=fit.sample(2000)).get_axes()
+    assert axes.get_lines()[-1].get_xdata().min() > 0
 
 
 def test_correlations_show_the_strongest_of_many():

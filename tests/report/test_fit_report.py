@@ -142,6 +142,17 @@ def test_where_groups_are_integrated_over_the_weights_are_those_of_what_they_sha
     assert float(rows[0][-1]) == pytest.approx(0.7)
 
 
+def test_what_the_verdict_names_comes_before_what_moves_more_by_chance():
+    shift, ratio, noise = np.zeros(600), np.ones(600), np.full(600, 0.2)
+    shift[8], ratio[3], noise[3] = 0.15, 0.6, 0.01
+    collapsed = Collapsed(np.zeros(200), shift, ratio, noise, noise, n_outer=1)
+    fit = replace(make_fit({"b": 1.0, "w": np.zeros(599)}), collapsed=collapsed)
+    page = str(fit_report(fit))
+    rows = json.loads(page.split('<script type="application/json" class="rows">')[1].split("</script>")[0])
+    assert [row[0] for row in rows[:2]] == ["w[2]", "w[7]"]
+    assert "First those that weights find clearly off, then those whose mean" in page
+
+
 def test_without_matplotlib_the_numbers_are_still_there(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     page = str(fit_report(schools()))

@@ -90,6 +90,15 @@ class Diagnosis(Weighed):
         whether the outer family fits. None for others.
     n_evaluations
         Gradient evaluations that the diagnosis took.
+
+    Examples
+    --------
+    >>> fit = qd.fit(lambda w: -0.5 * jnp.sum(w**2) - 0.1 * jnp.sum(w**4), np.zeros(2))
+    >>> diagnosis = fit.diagnose()
+    >>> bool(diagnosis.mean_error.max() < 0.1), diagnosis.khat < 0.7, diagnosis.driving
+    (True, True, [])
+    >>> round(diagnosis.t_quantile, 2)  # errors to each side that cover 95 %
+    2.36
     """
 
     fit: Fit = field(repr=False)
@@ -189,6 +198,13 @@ def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES
         Of the posterior, for the importance weights.
     progress
         Show a line on the terminal.
+
+    Examples
+    --------
+    >>> from quenched.diagnostics import diagnose
+    >>> fit = qd.fit(lambda w: -0.5 * jnp.sum(w**2), np.zeros(2))
+    >>> diagnose(fit, replicates=4).n_replicates  # fit.diagnose() keeps what it finds
+    4
     """
     insist_fit(fit)
     whole_number("replicates", replicates, 2)

@@ -38,7 +38,15 @@ _CURVATURE_OF_SPREADS = 2.0  # of a Gaussian's bound in the logarithm of a stand
 
 
 class Response(NamedTuple):
-    """Moments of a function of the parameters."""
+    """Moments of a function of the parameters.
+
+    Examples
+    --------
+    >>> fit = qd.fit(lambda w: -0.5 * jnp.sum((w - 1.0) ** 2), np.zeros(2))
+    >>> total = fit.diagnose().linear_response.of(jnp.sum)
+    >>> float(total.mean.round(3)), float(total.sd.round(3))
+    (2.0, 1.414)
+    """
 
     mean: Any  # under the fitted posterior, shaped like the function's value
     sd: Any  # by linear response
@@ -49,6 +57,18 @@ class LinearResponse:
     """Standard deviations by linear response, for all parameters or for functions of them; computed when asked for.
 
     Hyperparameters are held where the fit left them.
+
+    Examples
+    --------
+    >>> precision = np.array([[1.0, 0.8], [0.8, 1.0]])
+    >>> fit = qd.fit(lambda p: -0.5 * p["w"] @ precision @ p["w"], {"w": np.zeros(2)}, family="diagonal")
+    >>> fit.sd["w"].round(2)  # 1 over the root of the precision's diagonal
+    array([1., 1.])
+    >>> response = fit.diagnose().linear_response
+    >>> response.sd["w"].round(2)
+    array([1.67, 1.67])
+    >>> float(response.of(lambda p: p["w"].sum()).sd.round(2))
+    1.05
     """
 
     def __init__(self, curvature: Curvature, space: Space, *, progress: bool = False):

@@ -20,6 +20,14 @@ def resample(fit: Fit, n: int, seed: int = 0) -> Parameters:
     A pool of posterior samples is weighted by the target, the weights are Pareto-smoothed, and n of the pool are
     drawn by their weights, with replacement. Warns when k-hat is above 0.7 and the weights are uneven: then they
     cannot be trusted.
+
+    Examples
+    --------
+    >>> fit = qd.fit(lambda t: t - jnp.exp(t), 0.0)  # the logarithm of an exponential: skewed to the left
+    >>> from quenched.diagnostics import resample
+    >>> samples = resample(fit, 4000)  # as fit.resample(4000)
+    >>> bool(np.std(samples) > 1.05 * fit.sd)
+    True
     """
     insist_fit(fit)
     whole_number("n", n, 1)

@@ -51,6 +51,17 @@ def check_structure(
     ------
     ValueError
         When they differ, naming the parameters where they do.
+
+    Examples
+    --------
+    >>> from quenched.diagnostics import check_structure
+    >>> own = qd.each(lambda seen: -0.5 * seen["w"] ** 2, sees={"w": qd.each_entry})
+    >>> check_structure(qd.sum_of(own), lambda p: -0.5 * jnp.sum(p["w"] ** 2), {"w": np.zeros(3)})
+    >>> try:
+    ...     check_structure(qd.sum_of(own), lambda p: -0.5 * jnp.sum(p["w"]) ** 2, {"w": np.zeros(3)})
+    ... except ValueError as error:
+    ...     print("meet in no term" in str(error))
+    True
     """
     if getattr(target, "terms", None) is None:
         raise ValueError("target: has no structure that could be wrong; give a sum of terms, quenched.sum_of(...).")

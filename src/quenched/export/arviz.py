@@ -54,6 +54,14 @@ def to_arviz(fit: Fit, n: int = 1000, seed: int = 0) -> "DataTree | Any":
     ------
     ImportError
         Without ArviZ; the message names the extra.
+
+    Examples
+    --------
+    >>> from quenched.export import to_arviz
+    >>> fit = qd.fit(lambda p: -0.5 * jnp.sum(p["w"] ** 2), {"w": np.zeros(3)})
+    >>> data = to_arviz(fit, n=200)  # as fit.to_arviz(200)
+    >>> data["posterior"]["w"].shape  # chain, draw, and its own
+    (1, 200, 3)
     """
     insist_fit(fit)
     n, seed = whole_number("n", n, 1), seed_number("seed", seed)

@@ -47,6 +47,17 @@ class NutsStart:
         The covariance there: what NumPyro, BlackJAX and Stan call the inverse metric.
     step_size
         To begin with; right for a Gaussian posterior, and samplers adapt it.
+
+    Examples
+    --------
+    >>> begin = qd.fit(lambda p: -0.5 * (p["a"] ** 2 + p["b"] ** 2 / 4.0), {"a": 0.0, "b": 0.0}).nuts_start()
+    >>> begin.inverse_mass_matrix.round(3)
+    array([[1., 0.],
+           [0., 4.]])
+    >>> begin.positions(4).shape  # of four chains
+    (4, 2)
+    >>> "NumPyro" in str(begin)  # print(begin) shows the lines to type
+    True
     """
 
     fit: Fit = field(repr=False)
@@ -122,6 +133,12 @@ def nuts_start(fit: Fit) -> NutsStart:
     ------
     ValueError
         For a loaded fit without its log density, or one that reached nothing.
+
+    Examples
+    --------
+    >>> from quenched.export import nuts_start
+    >>> nuts_start(qd.fit(lambda w: -0.5 * w**2, 1.0)).step_size  # as fit.nuts_start()
+    1.0
     """
     insist_fit(fit)
     require_origin(fit)

@@ -126,6 +126,17 @@ def fit_multiclass_rvm(
         near the end: tighten it for the exact mode, at the price of hundreds of rounds.
     share
         Of the samples, whose precisions may grow in one round; 1 is mRVM2 as published.
+
+    Examples
+    --------
+    >>> from quenched.models import fit_multiclass_rvm
+    >>> x = np.linspace(-2.0, 2.0, 30)
+    >>> kernel = np.exp(-((x[:, None] - x) ** 2))
+    >>> found = fit_multiclass_rvm(kernel, x > 0, share=0.5)
+    >>> found.converged, len(found.relevance) < 10
+    (True, True)
+    >>> found.predict_probability(kernel).shape
+    (30, 2)
     """
     matrix, classes, n_classes = _checked_data(kernel, labels, n_classes)
     check_rounds(max_rounds, tolerance)

@@ -27,6 +27,11 @@ def new_figure(width: float, height: float) -> "Figure":
     ------
     ImportError
         Without matplotlib; the message names the extra.
+
+    Examples
+    --------
+    >>> from quenched.plots import new_figure
+    >>> left, right = new_figure(9.0, 4.0).subplots(1, 2)
     """
     try:
         from matplotlib.figure import Figure
@@ -83,7 +88,16 @@ def short(name: str, most: int) -> str:
 
 
 def dress(axes: "Axes", *, title: str = "", xlabel: str = "", ylabel: str = "") -> None:
-    """Two spines, small grey ticks, a title at the left."""
+    """Two spines, small grey ticks, a title at the left.
+
+    Examples
+    --------
+    >>> from quenched.plots import dress, new_figure
+    >>> axes = new_figure(4.0, 3.0).subplots()
+    >>> dress(axes, title="Losses", xlabel="round")
+    >>> axes.get_title(loc="left")
+    'Losses'
+    """
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(HAIRLINE)
     axes.tick_params(colors=GREY, labelsize=SMALL, length=3)

@@ -48,6 +48,13 @@ def plot_corner(
     ------
     ValueError
         For more than 16 columns, which nobody could read, or columns of unequal length.
+
+    Examples
+    --------
+    >>> from quenched.plots import plot_corner
+    >>> fit = qd.fit(lambda p: -0.5 * (p["a"] ** 2 + (p["b"] - p["a"]) ** 2), {"a": 0.0, "b": 0.0})
+    >>> len(plot_corner(fit, truths={"a": 0.5}).get_axes())
+    4
     """
     path, fit = read_figure_path(path), samples if isinstance(samples, Fit) else None
     columns = _columns(samples, names)

@@ -16,6 +16,7 @@ _MOST = 40  # rows that can be read
 _DENSE = 3000  # coordinates whose whole covariance may be formed
 _LABELLED = 40
 _LETTERS = 24  # of a label
+_FAINT = 0.1  # what the scale reaches at the least: a picture of less is grey all over
 _WRITTEN = 10  # rows whose numbers are written into their squares
 
 
@@ -32,6 +33,13 @@ def plot_correlation(fit: Fit, axes: "Axes | None" = None, *, most: int = _MOST)
         Where to draw; None makes a figure, found as `axes.figure`.
     most
         Coordinates to show at the most.
+
+    Examples
+    --------
+    >>> from quenched.plots import plot_correlation
+    >>> fit = qd.fit(lambda w: -0.5 * (jnp.sum(w**2) + jnp.sum(w) ** 2), np.zeros(50))
+    >>> plot_correlation(fit, most=10).get_title(loc="left")
+    'Correlations (10 of 50)'
     """
     insist_fit(fit)
     places = _places(fit, whole_number("most", most, 1))
@@ -43,7 +51,7 @@ def plot_correlation(fit: Fit, axes: "Axes | None" = None, *, most: int = _MOST)
     title = f"Correlations ({len(places)} of {fit.posterior.dim})" if left_out else "Correlations"
     np.fill_diagonal(correlation, np.nan)
     dress(axes, title=f"{title}\nnone in this family" if len(places) > 1 and not _any(correlation) else title)
-    most_of_all = max(0.1, float(np.nanmax(np.abs(correlation)))) if len(places) > 1 else 1.0
+    most_of_all = max(_FAINT, float(np.nanmax(np.abs(correlation)))) if len(places) > 1 else 1.0
     image = axes.imshow(correlation, cmap="cividis", vmin=-most_of_all, vmax=most_of_all, interpolation="nearest")
     bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)
     bar.ax.tick_params(labelsize=SMALL - 1, colors=GREY)
@@ -64,8 +72,8 @@ def plot_correlation(fit: Fit, axes: "Axes | None" = None, *, most: int = _MOST)
 def has_correlations(fit: Fit, most: int = _MOST) -> bool:
     """Whether a heat map of so many coordinates would show any."""
     correlation = _correlation(fit, _places(fit, most))
-    np.fill_diagonal(correlation, np.nan)
-    return _any(correlation)
+    np.fill_diagonal(correlation, 0.0)
+    return bool(np.abs(correlation).max(initial=0.0) > _FAINT)
 
 
 def _any(correlation: np.ndarray) -> bool:

@@ -31,6 +31,13 @@ def plot_error_bars(estimates: Any, errors: Any, truths: Any, axes: "Axes | None
     ------
     ValueError
         When the shapes differ, or an error is not positive.
+
+    Examples
+    --------
+    >>> from quenched.plots import plot_error_bars
+    >>> estimates = np.random.default_rng(0).normal(0.0, 1.0, 200)
+    >>> plot_error_bars(estimates, errors=np.ones(200), truths=np.zeros(200)).get_ylabel()
+    'share that is inside'
     """
     given = {"estimates": estimates, "errors": errors, "truths": truths}
     found, error, right = (real_array(name, value) for name, value in given.items())

@@ -35,6 +35,14 @@ def plot_fit(fit: Fit, path: str | Path | None = None) -> "Figure":
         What to show.
     path
         File to write as well; its ending says the format (`.png`, `.svg`, `.pdf`).
+
+    Examples
+    --------
+    >>> from quenched.plots import plot_fit
+    >>> fit = qd.fit(lambda w: -0.5 * jnp.sum(w**2), np.zeros(3))
+    >>> figure = plot_fit(fit)  # as fit.plot(); plot_fit(fit, "fit.png") writes it
+    >>> len(figure.get_axes())  # the monitor, a pair, three marginals
+    5
     """
     insist_fit(fit)
     path = read_figure_path(path)

@@ -46,6 +46,13 @@ def plot_forest(
         Of numbers or of whole arrays; all by default.
     most
         Lines at the most: of more, those whose mean is the most standard deviations away from zero.
+
+    Examples
+    --------
+    >>> from quenched.plots import plot_forest
+    >>> fit = qd.fit(lambda w: -0.5 * jnp.sum((w - np.arange(50)) ** 2), np.zeros(50))
+    >>> plot_forest(fit, most=20).get_title(loc="left")
+    'The 20 clearest of 50'
     """
     insist_fit(fit)
     most, axes = whole_number("most", most, 1), None if axes is None else read_axes(axes, 1.0, 1.0)
@@ -76,6 +83,13 @@ def plot_effects(table: Any, axes: "Axes | None" = None, *, title: str = "", mos
         Above it.
     most
         Levels that get a line and a name each; of more, all become one band, and the outermost are named.
+
+    Examples
+    --------
+    >>> from quenched.plots import plot_effects
+    >>> table = {"level": ["north", "south"], "mean": [0.3, -0.2], "sd": [0.1, 0.2]}  # or mixed.effects_["1|region"]
+    >>> [label.get_text() for label in plot_effects(table).get_yticklabels()]  # from the lowest
+    ['south', 'north']
     """
     means, sds, levels = _read_effects(table)
     most, title = whole_number("most", most, 1), given_text("title", title)

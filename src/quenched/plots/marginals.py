@@ -44,6 +44,14 @@ def plot_marginals(
         Where to draw; None makes a figure.
     samples
         To compare with, as `fit.sample` gives them: of a Markov chain, or `fit.resample(n)`. Drawn as a dashed outline.
+
+    Examples
+    --------
+    >>> from quenched.plots import plot_marginals
+    >>> fit = qd.fit(lambda p: -0.5 * (p["a"] ** 2 + jnp.sum(p["b"] ** 2)), {"a": 0.0, "b": np.zeros(2)})
+    >>> figure = plot_marginals(fit, samples=fit.resample(500))  # or those of a Markov chain
+    >>> [axes.get_title(loc="left") for axes in figure.get_axes()]
+    ['a', 'b[0]', 'b[1]']
     """
     insist_fit(fit)
     panels = _panels(fit, samples)

@@ -27,6 +27,13 @@ def plot_monitor(fit: Fit, axes: "Axes | None" = None) -> "Axes":
         What to show.
     axes
         Where to draw; None makes a figure, found as `axes.figure`.
+
+    Examples
+    --------
+    >>> from quenched.plots import plot_monitor
+    >>> axes = plot_monitor(qd.fit(lambda w: -0.5 * w**2, 0.0))
+    >>> axes.get_title(loc="left")
+    'Bound on the draws, and on fresh draws'
     """
     insist_fit(fit)
     axes = read_axes(axes, 7.2, monitor_height(fit))

@@ -40,6 +40,15 @@ def plot_pair(fit: Fit, x: str, y: str, axes: "Axes | None" = None) -> "Axes":
         Names, as in `fit.summary()`.
     axes
         Where to draw; None makes a figure, found as `axes.figure`.
+
+    Examples
+    --------
+    >>> from quenched.plots import plot_pair
+    >>> fit = qd.fit(lambda p: -0.5 * (p["a"] ** 2 + (p["b"] - p["a"]) ** 2), {"a": 0.0, "b": 0.0})
+    >>> axes = plot_pair(fit, "a", "b")
+    >>> axes.figure.savefig("pair.png")  # doctest: +SKIP
+    >>> axes.get_xlabel()
+    'a'
     """
     insist_fit(fit)
     known = fit.space.names()

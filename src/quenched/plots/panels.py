@@ -23,11 +23,7 @@ _INTERVALS = (0.025, 0.25, 0.75, 0.975)
 def draw_density(axes: "Axes", values: np.ndarray) -> None:
     """A smoothed histogram of samples over all but the far tails."""
     dress(axes)
-    low, high = np.quantile(values, [0.002, 0.998])
-    low, high = max(values.min(), low - 0.05 * (high - low)), min(values.max(), high + 0.05 * (high - low))
-    if not high - low > 1e-12 * max(abs(low), abs(high)):  # too narrow for its place on the number line
-        low, high = low - 0.5 * max(abs(low), 1e-12), high + 0.5 * max(abs(high), 1e-12)
-    counts, edges = np.histogram(values, bins=_BINS, range=(low, high))
+    counts, edges = np.histogram(values, bins=_BINS, range=_plotted(values))
     curve = gaussian_filter1d(counts.astype(float), _SMOOTHING, mode="nearest")
     middle = 0.5 * (edges[1:] + edges[:-1])
     far_left, left, right, far_right = np.quantile(values, _INTERVALS)
@@ -41,6 +37,15 @@ def draw_density(axes: "Axes", values: np.ndarray) -> None:
     axes.spines["left"].set_visible(False)
     axes.set_ylim(0, None)
     _few_ticks(axes.xaxis)
+
+
+def _plotted(values: np.ndarray) -> tuple[float, float]:
+    """All but the far tails, and nothing beyond the last value: a positive number stays positive."""
+    low, high = np.quantile(values, [0.002, 0.998])
+    low, high = max(values.min(), low - 0.05 * (high - low)), min(values.max(), high + 0.05 * (high - low))
+    if not high - low > 1e-12 * max(abs(low), abs(high)):  # too narrow for its place on the number line
+        return low - 0.5 * max(abs(low), 1e-12), high + 0.5 * max(abs(high), 1e-12)
+    return low, high
 
 
 def draw_intervals(axes: "Axes", values: np.ndarray) -> None:
@@ -70,10 +75,7 @@ def _smooth(means: np.ndarray) -> bool:
 
 def draw_outline(axes: "Axes", values: np.ndarray) -> None:
     """Samples of somebody else's over a density, as a dashed outline of the same area."""
-    low, high = axes.get_xlim()
-    wide = np.quantile(values, [0.002, 0.998])
-    low, high = min(low, wide[0]), max(high, wide[1])
-    counts, edges = np.histogram(values, bins=_BINS, range=(low, high))
+    counts, edges = np.histogram(values, bins=_BINS, range=_plotted(values))
     curve = gaussian_filter1d(counts.astype(float), _SMOOTHING, mode="nearest") / (len(values) * (edges[1] - edges[0]))
     own = axes.get_lines()[0]
     x, y = (np.asarray(part, float) for part in own.get_data())

@@ -38,6 +38,14 @@ def plot_predictive(
     ------
     ValueError
         When the shapes do not belong together.
+
+    Examples
+    --------
+    >>> from quenched.plots import plot_predictive
+    >>> predicted = np.random.default_rng(0).normal(0.0, 1.0, (400, 20))  # or fit.predict(400)["y"]
+    >>> axes = plot_predictive(predicted, observed=np.zeros(20), label="week")
+    >>> axes.get_xlabel()
+    'week'
     """
     samples = real_array("predicted", predicted)
     if samples.ndim != 2 or not samples.size:

@@ -26,6 +26,16 @@ def plot_ranks(calibration: "Calibration", path: str | Path | None = None) -> "F
         What to show; of many numbers, those furthest from uniform.
     path
         File to write as well; its ending says the format (`.png`, `.svg`, `.pdf`).
+
+    Examples
+    --------
+    >>> from jax.scipy.stats import norm
+    >>> from quenched.plots import plot_ranks
+    >>> simulate = lambda random: (mu := random.normal(), random.normal(mu, 1.0, 4))
+    >>> log_density = lambda mu, data: norm.logpdf(mu) + norm.logpdf(data, mu).sum()
+    >>> calibration = qd.calibrate(simulate, log_density, 0.0, n=50)
+    >>> len(plot_ranks(calibration).get_axes())  # ranks, and how they are distributed; as calibration.plot()
+    2
     """
     if not hasattr(calibration, "findings"):
         raise ValueError(f"calibration={shown(calibration)}: give what quenched.calibrate returns.")

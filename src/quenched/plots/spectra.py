@@ -30,7 +30,16 @@ _LEAST_DECADES = 2.0
 
 
 class Panel(NamedTuple):
-    """One spectrum: observed points, and the prediction with its bands along a grid of frequencies."""
+    """One spectrum: observed points, and the prediction with its bands along a grid of frequencies.
+
+    Examples
+    --------
+    >>> from quenched.plots import Panel
+    >>> f = np.array([1.0, 10.0])
+    >>> panel = Panel("a record", f, f, grid=f, median=f, lower=f / 2, upper=f * 2, model_lower=f, model_upper=f)
+    >>> panel.title
+    'a record'
+    """
 
     title: str
     frequency: np.ndarray
@@ -54,6 +63,15 @@ def plot_spectra(panels: Sequence[Panel], unit: str = "cm/s", path: str | Path |
         Of the amplitudes.
     path
         File to write as well; its ending says the format.
+
+    Examples
+    --------
+    >>> from quenched.plots import Panel, plot_spectra
+    >>> f = np.geomspace(0.5, 20.0, 40)
+    >>> level = np.exp(-f / 8.0)
+    >>> panel = Panel("a record", f, level, f, level, level / 2, 2 * level, level / 1.2, 1.2 * level)
+    >>> len(plot_spectra([panel]).get_axes())
+    1
     """
     path, shown = read_figure_path(path), panels[:_MOST]
     columns = min(_COLUMNS, len(shown))

@@ -31,12 +31,16 @@ def spread(fit: Fit) -> Parameters:
 
 
 def weighted(fit: Fit, n: int) -> Parameters | None:
-    """Check draws moved to the target by their Pareto-smoothed weights; None for a fit without."""
+    """At most n check draws, moved to the target by their Pareto-smoothed weights; None for a fit without.
+
+    Fewer where the weights are worth fewer, or the same few would stand for all.
+    """
     if fit.collapsed is not None:  # its weights are of other draws, of a few parameters
         return None
     weights = fit.weights.weights
     if not len(weights) or not np.isfinite(weights).all() or not weights.sum() > 0:
         return None
+    n = int(np.clip(round(fit.weights.share * len(weights)), 1, n))
     chosen = generator(fit.settings["seed"], Purpose.RESAMPLING).choice(len(weights), n, p=weights / weights.sum())
     return to_natural(fit.space, fit.posterior.transform(fit.check_draws[chosen]))
 

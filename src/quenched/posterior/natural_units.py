@@ -132,7 +132,15 @@ def _moments(space: Space, members: Member, draws: Any) -> tuple[Parameters, Par
 
 
 class Derived(NamedTuple):
-    """A function of the parameters under a posterior; each shaped like the function's value."""
+    """A function of the parameters under a posterior; each shaped like the function's value.
+
+    Examples
+    --------
+    >>> fit = qd.fit(lambda p: -0.5 * (p["a"] ** 2 + (p["b"] - 3.0) ** 2), {"a": 0.0, "b": 0.0})
+    >>> total = fit.of(lambda p: p["a"] + p["b"])
+    >>> bool(abs(total.mean - 3.0) < 5 * total.mean_error), bool(total.lower < total.median < total.upper)
+    (True, True)
+    """
 
     mean: Any
     mean_error: Any  # due to the samples

@@ -21,7 +21,16 @@ _MOST_WRITTEN = 2**28  # of coefficients of linear functions: 2 GB, of which sev
 
 
 class Posterior:
-    """The fitted posterior, a Gaussian or a warped one, over the raveled parameters on the real line, in NumPy."""
+    """The fitted posterior, a Gaussian or a warped one, over the raveled parameters on the real line, in NumPy.
+
+    Examples
+    --------
+    >>> posterior = qd.fit(lambda p: -0.5 * p["sigma"] ** 2, {"sigma": 1.0}, transforms={"sigma": qd.positive}).posterior
+    >>> posterior.sample(1000).shape, posterior.log_density(posterior.mean).shape  # of log(sigma)
+    ((1000, 1), ())
+    >>> posterior.marginal("sigma").mean.shape
+    (1,)
+    """
 
     def __init__(self, member: Member, space: Space | None = None):
         self.space = space  # names its coordinates, where it is known

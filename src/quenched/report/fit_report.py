@@ -118,8 +118,12 @@ def _posterior(fit: Fit) -> Iterator[Any]:
     if concern is not None:
         head, why, moved = concern
         columns, rows = [*columns, head], [(*row, m) for row, m in zip(rows, moved, strict=True)]
-        rows = [rows[place] for place in np.argsort(-np.nan_to_num(np.abs(moved)), kind="stable")]
-        caption += f" First those whose mean {why}."
+        judged = fit if fit.diagnosis is None else fit.diagnosis
+        named = {departure.name: place for place, departure in enumerate(judged.departures)}
+        ranks = [named.get(row["name"], len(named)) for row in everything]
+        rows = [rows[place] for place in np.lexsort((-np.nan_to_num(np.abs(moved)), ranks))]
+        clear = "those that weights find clearly off, then " if min(ranks) < len(named) else ""
+        caption += f" First {clear}those whose mean {why}."
     yield table(columns, rows[:_ROWS], caption=caption)
     if len(rows) > _ROWS:
         yield f"{len(rows) - _ROWS} more numbers are in the saved fit."

@@ -107,6 +107,22 @@ class Fit(Weighed):
     (1000,)
     >>> bool(fit.of(lambda mu: 100.0 * mu).mean > 171)
     True
+    >>> fit.summary()[0]["name"], list(fit.table().columns[:2])  # print(fit.summary()) has errors and verdict
+    ('parameters', ['mean', 'mean_error'])
+    >>> fit.diagnose().khat < 0.5, fit.resample(100).shape, fit.nuts_start().step_size
+    (True, (100,), 1.0)
+
+    A model that says how data arise predicts; a saved fit knows everything but its log density.
+
+    >>> normal = lambda samples, seed: {"x": np.random.default_rng(seed).normal(samples["w"])}
+    >>> model = qd.Model(lambda p: -0.5 * p["w"] ** 2, {"w": 0.0}, predict=normal)
+    >>> qd.fit(model).predict(50)["x"].shape
+    (50,)
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = qd.load(qd.fit(model).save(pathlib.Path(folder) / "fit.npz"))
+    >>> found.attach(model).predict(50)["x"].shape
+    (50,)
     """
 
     posterior: Posterior

@@ -85,6 +85,10 @@ class Fits:
     (2, array([2., 6.]), True)
     >>> float(fits[1].mean.round(3))
     6.0
+    >>> sorted(fits.table())[:3], "2 of 2 fits converged" in fits.summary()
+    (['bound', 'check_bound', 'check_error'], True)
+    >>> len(qd.Fits.joined([fits, fits])) == 2 * len(fits)
+    True
     """
 
     member: Member = field(repr=False)

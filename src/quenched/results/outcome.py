@@ -75,7 +75,14 @@ class Round(NamedTuple):
 
 
 class History(tuple[Round, ...]):
-    """Rounds in order. `history.bound` (or `history["bound"]`) is that field over all rounds, as an array."""
+    """Rounds in order. `history.bound` (or `history["bound"]`) is that field over all rounds, as an array.
+
+    Examples
+    --------
+    >>> history = qd.fit(lambda w: -0.5 * w**2, 0.0).history
+    >>> len(history) == len(history["bound"]) and bool(history[-1].bound == history.bound[-1])
+    True
+    """
 
     def __getattr__(self, name: str) -> np.ndarray:
         if name not in Round._fields:

@@ -30,7 +30,14 @@ GRAVITY = 980.665  # cm/s² in one g
 
 
 class Medium(NamedTuple):
-    """What is not inferred: density (g/cm³), shear velocity (km/s), factor of the free surface."""
+    """What is not inferred: density (g/cm³), shear velocity (km/s), factor of the free surface.
+
+    Examples
+    --------
+    >>> from quenched.science import GroundMotion, Medium
+    >>> GroundMotion(medium=Medium(free_surface=1.0)).medium.velocity  # a sensor at depth
+    3.5
+    """
 
     density: float = 2.8
     velocity: float = 3.5
@@ -124,7 +131,14 @@ def fourier_amplitude(
 
 
 def corner_frequency(magnitude: Any, stress_drop: Any, velocity: float = 3.5) -> Array:
-    """Brune's corner frequency fc (Hz) of a moment magnitude and a stress drop (bar)."""
+    """Brune's corner frequency fc (Hz) of a moment magnitude and a stress drop (bar).
+
+    Examples
+    --------
+    >>> from quenched.science import corner_frequency
+    >>> round(float(corner_frequency(6.0, 100.0)), 2)  # Hz
+    0.36
+    """
     velocity = finite_number("velocity", positive_number("velocity", velocity))
     magnitude, stress_drop = _read("magnitude", magnitude), _read("stress_drop", stress_drop, 0.0)
     _insist_broadcast(magnitude, stress_drop)

@@ -50,6 +50,26 @@ class GroundMotion:
     It is a point source without site amplification: at a soft site, amplification shows up as a large stress drop, and large
     earthquakes nearby are not points. Smoothed spectra have correlated neighbours, which the noise takes for
     independent: standard deviations are then too small by about the square root of the points that are smoothed together.
+
+    Examples
+    --------
+    >>> from quenched.science import GroundMotion, fourier_amplitude
+    >>> f = np.geomspace(0.3, 25.0, 60)
+    >>> of = lambda Mw, R: fourier_amplitude(Mw, R, f, stress_drop=100.0, spreading=1.0, quality=300.0, kappa0=0.03)
+    >>> noise = np.random.default_rng(1).normal(0.0, 0.3, 120)
+    >>> table = {
+    ...     "event": ["first"] * 60 + ["second"] * 60,
+    ...     "Mw": [5.0] * 60 + [6.0] * 60,
+    ...     "R": [20.0] * 60 + [80.0] * 60,
+    ...     "f": np.tile(f, 2),
+    ...     "fas": np.concatenate([of(5.0, 20.0), of(6.0, 80.0)]) * np.exp(noise),
+    ... }
+    >>> model = GroundMotion().fit(table)
+    >>> bool(abs(model.fit_.mean["kappa0"] - 0.03) < 0.01)
+    True
+    >>> bands = model.predict((["first"], [5.0], [50.0], [5.0]))
+    >>> bool(bands.lower[0] < bands.median[0] < bands.upper[0])
+    True
     """
 
     def __init__(

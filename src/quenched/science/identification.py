@@ -24,7 +24,14 @@ _POINTS = 4096
 
 
 class Judgement(NamedTuple):
-    """Of one number. `words` is empty when the data identify it within its bounds."""
+    """Of one number. `words` is empty when the data identify it within its bounds.
+
+    Examples
+    --------
+    >>> from quenched.science import identify
+    >>> identify(np.linspace(0.0, 1.0, 1000), 0.0, 1.0).identified
+    False
+    """
 
     identified: bool
     pressed: str  # "lower", "upper" or ""
@@ -40,6 +47,15 @@ def identify(samples: np.ndarray, lower: float, upper: float) -> Judgement:
         Of its posterior, in natural units.
     lower, upper
         Its bounds.
+
+    Examples
+    --------
+    >>> from quenched.science import identify
+    >>> random = np.random.default_rng(0)
+    >>> identify(random.uniform(0.0, 10.0, 1000), 0.0, 10.0).words
+    'not identified: the posterior equals the prior'
+    >>> identify(random.normal(5.0, 0.1, 1000), 0.0, 10.0).words
+    ''
     """
     samples, lower, upper = real_array("samples", samples), finite_number("lower", lower), finite_number("upper", upper)
     if samples.ndim != 1 or not samples.size:
@@ -59,7 +75,17 @@ def identify(samples: np.ndarray, lower: float, upper: float) -> Judgement:
 
 
 def identify_fit(fit: Fit) -> dict[str, Judgement]:
-    """Judge every number with an `interval` transform, by name; the density must be flat in natural units."""
+    """Judge every number with an `interval` transform, by name; the density must be flat in natural units.
+
+    Examples
+    --------
+    >>> from quenched.science import identify_fit
+    >>> bounded = {"share": qd.interval(0.0, 1.0), "idle": qd.interval(0.0, 1.0)}
+    >>> log_density = lambda p: -0.5 * ((p["share"] - 0.4) / 0.05) ** 2  # flat in "idle"
+    >>> fit = qd.fit(log_density, {"share": 0.5, "idle": 0.5}, transforms=bounded)
+    >>> {name: judgement.identified for name, judgement in identify_fit(fit).items()}
+    {'idle': False, 'share': True}
+    """
     insist_fit(fit)
     dim = fit.posterior.dim
     points = make("matched", max(_POINTS, 2 * dim), dim, stream(0, Purpose.BOUNDS)).points

@@ -27,6 +27,12 @@ class Prediction(NamedTuple):
         Between which an observation lies with the probability asked for: parameters and noise.
     model_lower, model_upper
         The same for the model's spectrum, without the noise of an observation.
+
+    Examples
+    --------
+    >>> from quenched.science import Prediction
+    >>> Prediction._fields  # of model.predict(table): an entry for each row of the table
+    ('median', 'lower', 'upper', 'model_lower', 'model_upper')
     """
 
     median: np.ndarray

@@ -34,6 +34,12 @@ class Spectra:
         Mw, R in km, f in Hz.
     amplitude
         Observed Fourier amplitude of acceleration in cm/s; None where nothing was observed.
+
+    Examples
+    --------
+    >>> from quenched.science import read_spectra
+    >>> read_spectra((["one", "two"], [5.0, 6.0], [20.0, 20.0], [1.0, 1.0]), observed=False).magnitude
+    array([5., 6.])
     """
 
     event: np.ndarray
@@ -53,6 +59,14 @@ def read_spectra(table: Any, unit: str = "cm/s", *, observed: bool = True) -> Sp
     ------
     ValueError
         Names the column, the row and the value that cannot be right.
+
+    Examples
+    --------
+    >>> from quenched.science import read_spectra
+    >>> rows = {"event": ["one", "one"], "Mw": [5.0, 5.0], "R": [20.0, 20.0], "f": [1.0, 2.0], "fas": [0.5, 0.7]}
+    >>> spectra = read_spectra(rows, unit="m/s")
+    >>> len(spectra), spectra.amplitude
+    (2, array([50., 70.]))
     """
     if isinstance(table, Spectra):
         return table

@@ -20,6 +20,17 @@ def read_spectra_csv(path: str | Path) -> dict[str, np.ndarray]:
     ------
     ValueError
         For a file that is missing, empty, or not a table.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from quenched.science import read_spectra_csv
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "spectra.csv"
+    ...     _ = path.write_text("event,Mw,R,f,fas\\none,5.0,20.0,1.0,0.5\\none,5.0,20.0,2.0,0.7\\n")
+    ...     columns = read_spectra_csv(path)
+    >>> columns["fas"]
+    array([0.5, 0.7])
     """
     path = read_path("path", path)
     if path.exists() and not path.is_file():

@@ -51,7 +51,14 @@ class Trust(IntEnum):
 
 
 class Answer(NamedTuple):
-    """What to trust, and why."""
+    """What to trust, and why.
+
+    Examples
+    --------
+    >>> answer = qd.fit(lambda w: -0.5 * w**2, 0.0).answer
+    >>> answer.trust.words, answer.rule  # print(answer) goes on with the reason
+    ('Trust means and sds', 'fits')
+    """
 
     trust: Trust
     why: str

@@ -95,7 +95,15 @@ def furthest(shift: np.ndarray, ratio: np.ndarray) -> Moved:
 
 
 class Departure(NamedTuple):
-    """How far importance weights move the moments of one parameter."""
+    """How far importance weights move the moments of one parameter.
+
+    Examples
+    --------
+    >>> skewed = lambda p: p["t"] - jnp.exp(p["t"])  # the logarithm of an exponential variable
+    >>> worst = qd.fit(lambda p: skewed(p) - 0.5 * p["w"] ** 2, {"t": 0.0, "w": 0.0}).departures[0]
+    >>> worst.name, worst.ratio > 1.1  # weights make its sd larger
+    ('t', True)
+    """
 
     name: str
     shift: float  # of the mean, in standard deviations
