@@ -175,6 +175,14 @@ def test_what_is_wrong_is_named():
     table = simulated()
     with pytest.raises(ValueError, match=r"group has no value in row 1, .* a level that was not fitted, such as 'new'"):
         read_new_rows(read_design("y ~ (1|group)", table, "gaussian"), pandas.DataFrame({"group": ["g00", None]}))
+    kinds = table.assign(kind=np.tile(["a", "b", "c"], 32))
+    with pytest.raises(
+        ValueError, match=r"needs two categories, and the response has a, b, c; write kind\['c'\] for one"
+    ):
+        MixedModel("kind ~ x + (1|group)", likelihood="bernoulli").fit(kinds)
+    with pytest.raises(ValueError, match="likelihood='gaussian' needs numbers"):
+        MixedModel("kind ~ x + (1|group)").fit(kinds)
+    assert read_design("kind['c'] ~ x", kinds, "bernoulli").response.sum() == 32.0
     with pytest.raises(ValueError, match="put brackets around what varies"):
         MixedModel("y ~ x + 1|group").fit(table)
     with pytest.raises(ValueError, match=r"\(x\|a\|group\) has more than one bar"):

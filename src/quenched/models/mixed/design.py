@@ -121,6 +121,7 @@ def _response(formula: str, given: Any, likelihood: str) -> tuple[np.ndarray, np
     if response.ndim == 2 and given.kind == "proportion":
         response, trials = response[:, 0], response[:, 1]
     elif response.ndim == 2:
+        _insist_two(formula, given, likelihood)
         response = response[:, -1]  # a category against another: the last level is 1
     if (trials is None) == (likelihood == "binomial"):
         wrong = (
@@ -130,6 +131,24 @@ def _response(formula: str, given: Any, likelihood: str) -> tuple[np.ndarray, np
         )
         raise ValueError(f"formula={formula!r}: likelihood={likelihood!r} {wrong}.")
     return response, trials
+
+
+def _insist_two(formula: str, given: Any, likelihood: str) -> None:
+    """Categories have a linear predictor if there are two of them."""
+    levels = list(map(str, given.levels))
+    if likelihood != "bernoulli":
+        raise ValueError(
+            f"formula={formula!r}: the response has categories, and likelihood={likelihood!r} needs numbers."
+        )
+    if len(levels) != 2:
+        remedy = (
+            f"; write {given.name}[{levels[-1]!r}] for one against the others, or use 'ordinal' for an order"
+            if len(levels) > 2
+            else " only"
+        )
+        raise ValueError(
+            f"formula={formula!r}: likelihood='bernoulli' needs two categories, and the response has {', '.join(levels)}{remedy}."
+        )
 
 
 def _insist_table(table: Any) -> None:
