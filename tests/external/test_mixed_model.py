@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 import quenched as qd
 from quenched.models import MixedModel
 from quenched.models.mixed.design import read_design, read_new_rows
+from quenched.models.mixed.likelihoods import likelihoods
 from quenched.models.mixed.terms import OfCorrelation, write
 
 pytest.importorskip("formulae")
@@ -87,6 +88,13 @@ def test_the_log_density_is_the_one_that_is_written_down(likelihood):
     expected += np.sum(st.norm.logpdf(effects["b"], 0.0, sd_b)) + np.sum(st.norm.logpdf(effects["a:b"], 0.0, sd_ab))
     expected += np.log(0.75 * (1.0 - correlation**2))  # LKJ(2) of two, a density of the correlation
     assert found == pytest.approx(expected, rel=1e-10)
+
+
+def test_a_mean_next_to_one_is_as_good_as_one_next_to_zero():
+    with jax.enable_x64(True):
+        of = jax.value_and_grad(lambda eta, y: likelihoods["beta"].log_density(eta, {"y": y}, 1.0))
+        np.testing.assert_allclose(of(40.0, 0.25)[0], of(-40.0, 0.75)[0], rtol=1e-12)
+        np.testing.assert_allclose(of(40.0, 0.25)[1], -1.0, rtol=1e-12)
 
 
 @pytest.mark.parametrize("size", [2, 3])
