@@ -46,7 +46,7 @@ _MAX_ROUNDS = 300
 # the log sd of effects a step was seen to go a hundredth of the way that is left.
 _STILL, _STILL_TO_COME = 2e-4, 0.01
 _NOTHING = 1e-8  # nats that are not worth another step, wherever it leads
-_LONG = 50  # rounds after which an ascent whose steps overshoot may leave more
+_LONG = 50  # rounds after which an ascent whose steps overshoot may leave more; and that are left when means need not be still
 _FLIGHT = 1e5  # times wider than it began: a posterior that runs away
 
 
@@ -179,7 +179,12 @@ class NewtonAscent:
         return self.ready[1]
 
     def still(self) -> bool:
-        """Whether means are where they will be. Along log sds of effects, what steps have to gain says little of that."""
+        """Whether means are where they will be. Along log sds of effects, what steps have to gain says little of that.
+
+        Rows that depend on one number each have no number that scales another.
+        """
+        if max(self.bound.structure.sizes, default=0) < 2:
+            return True
         self._prepared()
         assert self.last is not None
         step, dim = self.last[1], self.bound.pattern.dim
@@ -357,8 +362,8 @@ def variational_newton(
         limit = nats if whole or turn < _LONG else max(nats, enough)
         little = rise / (1.0 - shrinks) < limit if whole else rise < limit
         left = nats_left(bound, ascent.at, random) + ascent.free_left() if little else np.inf
-        overshoots = turn >= _LONG and not whole
-        if left < limit and (overshoots or left < _NOTHING or ascent.still()):
+        late = turn >= _MAX_ROUNDS - _LONG
+        if left < limit and (late or left < _NOTHING or ascent.still()):
             code = Code.CONVERGED
             break
         last = rise
