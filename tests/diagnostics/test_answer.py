@@ -362,6 +362,15 @@ def test_derived_quantities_have_moments_and_quantiles():
     assert [line.split()[0] for line in str(total).splitlines()] == ["mean", "sum", "twice[0]", "twice[1]", "twice[2]"]
 
 
+def test_samples_of_many_parameters_are_looked_at_some_at_a_time(monkeypatch):
+    one = problems.gaussian(3, 10.0).fit()
+    at_once = one.of(jnp.sum, 1000)
+    assert [len(part) for part in one.posterior.samples_in_turn(1000)] == [1000]
+    monkeypatch.setattr("quenched.posterior.posterior._MOST_HELD", 3 * 300)
+    assert [len(part) for part in one.posterior.samples_in_turn(1000)] == [300, 300, 300, 100]
+    np.testing.assert_allclose(tuple(one.of(jnp.sum, 1000)), tuple(at_once), rtol=1e-12)
+
+
 def test_a_condition_has_a_probability():
     one = problems.gaussian(3, 10.0).fit()
     likely = one.of(lambda w: w[0] > one.mean[0])

@@ -11,7 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 import quenched as qd
 from quenched.models import MixedModel
-from quenched.models.mixed.design import read_design
+from quenched.models.mixed.design import read_design, read_new_rows
+from quenched.models.mixed.likelihoods import likelihoods
 from quenched.models.mixed.terms import OfCorrelation, write
 
 pytest.importorskip("formulae")
@@ -89,6 +90,13 @@ def test_the_log_density_is_the_one_that_is_written_down(likelihood):
     assert found == pytest.approx(expected, rel=1e-10)
 
 
+def test_a_mean_next_to_one_is_as_good_as_one_next_to_zero():
+    with jax.enable_x64(True):
+        of = jax.value_and_grad(lambda eta, y: likelihoods["beta"].log_density(eta, {"y": y}, 1.0))
+        np.testing.assert_allclose(of(40.0, 0.25)[0], of(-40.0, 0.75)[0], rtol=1e-12)
+        np.testing.assert_allclose(of(40.0, 0.25)[1], -1.0, rtol=1e-12)
+
+
 @pytest.mark.parametrize("size", [2, 3])
 def test_the_prior_of_correlations_adds_up_to_one(size):
     """On the real line, by a sum over a grid: evidences of models with and without correlations can be compared."""
@@ -135,8 +143,58 @@ def test_raised_standard_deviations_are_those_of_highest_likelihood():
     assert new["sd"][1] > 2.0 * new["sd"][0]
 
 
+def test_effects_from_different_brackets_do_not_correlate():
+    """As in lme4, where (x||group) is short for (1|group) + (0 + x|group)."""
+    table = simulated()
+    model, written_out = (
+        MixedModel(f"y ~ x + {varying}", hyper="raised").fit(table)
+        for varying in ("(x||group)", "(1|group) + (0 + x|group)")
+    )
+    assert model.correlation_ == {}
+    assert list(model.sd_.index) == ["1|group", "x|group", "residual"]
+    assert "levels: group 12\n" in model.summary()
+    pandas.testing.assert_frame_equal(model.sd_, written_out.sd_)
+    pandas.testing.assert_frame_equal(model.predict(table), written_out.predict(table))
+    design = read_design("y ~ (x|group)", table, "gaussian")
+    assert [factor.terms for factor in design.factors] == [("1|group", "x|group")]
+    kept = read_design("y ~ (1 + log(x + 9)||group)", table, "gaussian")
+    assert [factor.name for factor in kept.factors] == ["group", "group.1"]
+
+
+def test_levels_are_those_that_have_rows():
+    """Classes with names of their own: schools times classes would be many times as many."""
+    table = simulated().assign(part=[f"p{row // 4}" for row in range(96)])
+    design = read_design("y ~ x + (1|group/part)", table, "gaussian")
+    assert [len(factor.levels) for factor in design.factors] == [12, 24]
+    assert design.factors[1].levels[:3] == ("g00:p0", "g00:p1", "g01:p2")
+    np.testing.assert_array_equal(design.factors[1].index, np.arange(96) // 4)
+    new = pandas.DataFrame({"x": 0.0, "group": ["g01", "g00", "g01", "new"], "part": ["p2", "p2", "new", "p0"]})
+    of_groups, of_parts = (index for index, _ in read_new_rows(design, new).varying)
+    assert list(of_groups) == [1, 0, 1, 12]
+    assert of_parts[0] == 2
+    assert sorted(of_parts[1:]) == [24, 25, 26]  # none of which has been seen
+    numbers = table.assign(group=np.arange(96) // 8)
+    as_floats = pandas.DataFrame({"x": 0.0, "group": [3.0, 77.0]})
+    (index, _), *_ = read_new_rows(read_design("y ~ x + (1|group)", numbers, "gaussian"), as_floats).varying
+    assert list(index) == [3, 12]
+
+
 def test_what_is_wrong_is_named():
     table = simulated()
+    with pytest.raises(ValueError, match=r"group has no value in row 1, .* a level that was not fitted, such as 'new'"):
+        read_new_rows(read_design("y ~ (1|group)", table, "gaussian"), pandas.DataFrame({"group": ["g00", None]}))
+    kinds = table.assign(kind=np.tile(["a", "b", "c"], 32))
+    with pytest.raises(
+        ValueError, match=r"needs two categories, and the response has a, b, c; write kind\['c'\] for one"
+    ):
+        MixedModel("kind ~ x + (1|group)", likelihood="bernoulli").fit(kinds)
+    with pytest.raises(ValueError, match="likelihood='gaussian' needs numbers"):
+        MixedModel("kind ~ x + (1|group)").fit(kinds)
+    assert read_design("kind['c'] ~ x", kinds, "bernoulli").response.sum() == 32.0
+    with pytest.raises(ValueError, match="put brackets around what varies"):
+        MixedModel("y ~ x + 1|group").fit(table)
+    with pytest.raises(ValueError, match=r"\(x\|a\|group\) has more than one bar"):
+        MixedModel("y ~ x + (x|a|group)").fit(table)
     with pytest.raises(ValueError, match="x, twice are not told apart"):
         MixedModel("y ~ x + twice + (1|group)").fit(table.assign(twice=2.0 * table["x"]))
     with pytest.raises(ValueError, match=r"incomplete rows. Drop them first, as by table.dropna()"):

@@ -42,7 +42,11 @@ _MOST_SKEWED = 0.2  # change of a rate in one step
 _FAR = 0.1  # change of a hyperparameter after which derivatives in it are taken again
 _PROBES, _FEW_PROBES, _EXACT = 16, 8, 64
 _MAX_ROUNDS = 300
-_LONG = 50  # rounds after which an ascent whose steps overshoot may leave more
+# Posterior sds by which, at the end, a step may move a mean, and all steps to come by what the last ones had in common: along
+# the log sd of effects a step was seen to go a hundredth of the way that is left.
+_STILL, _STILL_TO_COME = 2e-4, 0.01
+_NOTHING = 1e-8  # nats that are not worth another step, wherever it leads
+_LONG = 50  # rounds after which an ascent whose steps overshoot may leave more; and that are left when means need not be still
 _FLIGHT = 1e5  # times wider than it began: a posterior that runs away
 
 
@@ -142,15 +146,14 @@ class NewtonAscent:
         self.last: tuple[np.ndarray, np.ndarray] | None = None  # where the last step began, and the whole of it
         self.past: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_MEMORY - 1)  # changes of both
         self.products = np.zeros((0, 0))  # of the changes of steps with each other
+        self.ready: tuple[Stand, Expected] | None = None  # what the next step is made of, and where it begins
         self.free_changes: FreeChanges | None = None
         self.free_known_at = np.zeros(0)
         self.n_bounds, self.bent, self.units = 0, np.zeros(0), np.zeros(0)
 
     def step(self) -> tuple[float, bool]:
         """One round: the rise of the bound, and whether it was a whole step. No rise at all: none is possible."""
-        before, moves = self.at, self._moves()
-        if self.begun:  # what begins anywhere is like no other step
-            self._remember(moves)
+        before, moves = self.at, self._prepared()
         self.begun = True
         # While hyperparameters are far from where they belong, steps are not alike either.
         if self.past and np.max(np.abs(moves.free), initial=0.0) <= _FAR:
@@ -166,6 +169,27 @@ class NewtonAscent:
             self.rho /= 2.0
         self.rho = 1.0
         return 0.0, False
+
+    def _prepared(self) -> Expected:
+        """The moves of the next step, which is remembered among the others."""
+        if self.ready is None or self.ready[0] is not self.at:
+            self.ready = self.at, self._moves()
+            if self.begun:  # what begins anywhere is like no other step
+                self._remember(self.ready[1])
+        return self.ready[1]
+
+    def still(self) -> bool:
+        """Whether means are where they will be. Along log sds of effects, what steps have to gain says little of that.
+
+        Rows that depend on one number each have no number that scales another.
+        """
+        if max(self.bound.structure.sizes, default=0) < 2:
+            return True
+        self._prepared()
+        assert self.last is not None
+        step, dim = self.last[1], self.bound.pattern.dim
+        furthest = lambda move: float(np.max(np.abs(move / self.units)[:dim]))
+        return furthest(step) < _STILL and furthest(step + self._beyond(1.0)) < _STILL_TO_COME
 
     def _accept(self, point: NewtonPoint | None) -> bool:
         if point is None:
@@ -269,14 +293,21 @@ class NewtonAscent:
         i, j = pattern.entries
         return np.concatenate([sds, roots[i] * roots[j], np.ones(len(at.free)), self.bent**-0.5])
 
+    def _beyond(self, share: float) -> np.ndarray:
+        """What extrapolation adds to a share of the last step."""
+        assert self.last is not None
+        beyond = np.zeros_like(self.last[0])
+        if self.past:
+            weights = np.linalg.lstsq(self.products, self._along(self.last[1]), rcond=1e-10)[0]
+            for weight, (moved, change) in zip(weights, self.past, strict=True):
+                beyond -= weight * (moved + share * change)
+        return beyond
+
     def _extrapolated(self) -> NewtonPoint | None:
         """Where the step would vanish, were it linear between the last ones, and from there the share of it that was taken."""
         assert self.last is not None
         pattern, (here, step) = self.bound.pattern, self.last
-        weights = np.linalg.lstsq(self.products, self._along(step), rcond=1e-10)[0]
-        beyond = np.zeros_like(here)
-        for weight, (moved, change) in zip(weights, self.past, strict=True):
-            beyond -= weight * (moved + self.rho * change)
+        beyond = self._beyond(self.rho)
         furthest = max(float(np.max(np.abs(beyond / self.units))), 1e-300)
         found = here + self.rho * step + beyond * min(1.0, _FURTHEST / furthest)
         if not np.isfinite(found).all():
@@ -330,7 +361,9 @@ def variational_newton(
         shrinks = min(rise / last, 0.9) if last < np.inf else 0.9
         limit = nats if whole or turn < _LONG else max(nats, enough)
         little = rise / (1.0 - shrinks) < limit if whole else rise < limit
-        if little and nats_left(bound, ascent.at, random) + ascent.free_left() < limit:
+        left = nats_left(bound, ascent.at, random) + ascent.free_left() if little else np.inf
+        late = turn >= _MAX_ROUNDS - _LONG
+        if left < limit and (late or left < _NOTHING or ascent.still()):
             code = Code.CONVERGED
             break
         last = rise

@@ -3,7 +3,7 @@
 Everything here is computed in double precision, whatever JAX is set to where it is asked for.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -161,15 +161,17 @@ class Derived(NamedTuple):
         return "\n".join(f"{name:{wide}}" + "".join(f"{text:>11}" for text in texts) for name, *texts in lines)
 
 
-def derived(function: Callable[[Parameters], Any], samples: Parameters) -> Derived:
-    """Moments and quantiles of a function over samples with a leading axis."""
+def derived(function: Callable[[Parameters], Any], samples: Iterable[Parameters]) -> Derived:
+    """Moments and quantiles of a function over samples with a leading axis, which may come in several parts."""
     given_function("function", function, "function(parameters) -> number, array or pytree")
     with in_double():
-        values = compiled(jax.vmap(lambda parameters: explaining("function", function, parameters)))(samples)
-        values = jax.tree.map(
-            lambda value: np.asarray(value, dtype=np.float64), values
-        )  # a condition has a probability
-        n = len(jax.tree.leaves(samples)[0])
+        of_part = compiled(jax.vmap(lambda parameters: explaining("function", function, parameters)))
+        parts, n = [], 0
+        for part in samples:
+            parts.append(jax.tree.map(np.asarray, of_part(part)))
+            n += len(jax.tree.leaves(part)[0])
+        # A condition has a probability.
+        values = jax.tree.map(lambda *values: np.concatenate(values).astype(np.float64), *parts)
         over = lambda take: jax.tree.map(take, values)
         quantile = lambda level: over(lambda value: np.quantile(value, level, axis=0))
         return Derived(

@@ -3,6 +3,7 @@
 Everything here is computed in double precision, whatever JAX is set to where it is asked for.
 """
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from quenched.text import did_you_mean, shown
 from quenched.transforms import Space
 
 _MOST_NUMBERS = 2**40  # of samples: more fit into no machine
+_MOST_HELD = 2**24  # of samples that are looked at and let go: 128 MB
 _MOST_WRITTEN = 2**28  # of coefficients of linear functions: 2 GB, of which several are held at once
 
 
@@ -83,6 +85,12 @@ class Posterior:
         """Independent samples on the real line, (n, dim)."""
         n = whole_number("n", n, 1, _MOST_NUMBERS // self.dim)
         return self.transform(generator(seed, Purpose.SAMPLES).standard_normal((n, self.dim)))
+
+    def samples_in_turn(self, n: int, seed: int = 0) -> Iterator[np.ndarray]:
+        """The samples that `sample` gives, only as many at a time as are no burden to hold."""
+        random, together = generator(seed, Purpose.SAMPLES), max(1, _MOST_HELD // self.dim)
+        for first in range(0, n, together):
+            yield self.transform(random.standard_normal((min(together, n - first), self.dim)))
 
     def transform(self, draws: np.ndarray) -> np.ndarray:
         """The point of every row z: mean + scale z, or its warped image."""

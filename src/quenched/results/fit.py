@@ -379,9 +379,11 @@ class Fit(Weighed):
         seed
             Of the samples.
         """
-        samples = self.sample(whole_number("n", n, 100), seed)
+        n = whole_number("n", n, 100)
         _ = self._natural_moments  # which the function may ask for, and which cannot be worked out while it is traced
-        return derived(function, samples)
+        if self.model is not None and self.model.values is not None:  # it may draw at random: all at once
+            return derived(function, [self.sample(n, seed)])
+        return derived(function, map(self.natural, self.posterior.samples_in_turn(n, seed)))
 
     def table(self):
         """The summary as a pandas DataFrame: one row per number, with means, sds, quantiles and errors."""

@@ -1,10 +1,12 @@
 """From a formula and a table to arrays: the response, the fixed effects, and the groups with what varies among them."""
 
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
 
+from quenched.models.mixed.brackets import Brackets, read_brackets, together
 from quenched.text import shown
 
 _RANK = 1e-10
@@ -13,17 +15,23 @@ _FUNCTIONS = {"log": np.log, "log1p": np.log1p, "exp": np.exp, "sqrt": np.sqrt, 
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """A grouping: effects of its levels, `size` for each."""
+    """Effects of the levels of a grouping, `size` for each, which correlate."""
 
-    name: str
+    name: str  # that of the grouping; a second one of the same has a number, as "group.1"
     terms: tuple[str, ...]  # as the user reads them: "1|group", "x|group"
-    levels: tuple[str, ...]
+    levels: tuple[str, ...]  # those that have rows
     index: np.ndarray  # (rows,)
     covariates: np.ndarray  # (rows, size)
+    read: tuple[Any, ...]  # its terms, as formulae reads them
+    places: np.ndarray  # of the levels among all that the columns of the grouping could make
 
     @property
     def size(self) -> int:
         return len(self.terms)
+
+    @property
+    def grouping(self) -> str:
+        return self.read[0].factor.name
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,17 +80,18 @@ def read_design(formula: str, table: Any, likelihood: str) -> MixedDesign:
     ValueError
         When the response or the design is not what the likelihood needs.
     """
-    matrices = _matrices(formula, table)
+    matrices, brackets = _matrices(formula, table)
+    factors = _factors(matrices, brackets, table)
     if likelihood == "ordinal":
-        return _ordinal(formula, table, matrices)
+        return _ordinal(formula, table, matrices, factors)
     response, trials = _response(formula, matrices.response, likelihood)
     fixed, names, offset = _common(matrices.common, len(response))
     _insist_rank(fixed, names)
-    return MixedDesign(response, trials, fixed, names, offset, _factors(matrices.group, table), matrices)
+    return MixedDesign(response, trials, fixed, names, offset, factors, matrices)
 
 
-def _matrices(formula: str, table: Any) -> Any:
-    """What formulae makes of them."""
+def _matrices(formula: str, table: Any) -> tuple[Any, tuple[Brackets, ...]]:
+    """What formulae makes of them, and the brackets of varying effects."""
     try:
         from formulae import design_matrices  # pyright: ignore[reportMissingImports]
     except ImportError as error:
@@ -90,8 +99,9 @@ def _matrices(formula: str, table: Any) -> Any:
     if not isinstance(formula, str):
         raise ValueError(f"formula={shown(formula)}: give a text such as 'y ~ x + (1|group)'.")
     _insist_table(table)
+    readable, brackets = read_brackets(formula)
     try:
-        matrices = design_matrices(formula, table, na_action="error", extra_namespace=_FUNCTIONS)
+        matrices = design_matrices(readable, table, na_action="error", extra_namespace=_FUNCTIONS)
     except KeyError as error:
         raise ValueError(
             f"formula={formula!r}: {error} is neither a column of the table nor a function that is known here; columns are "
@@ -102,7 +112,7 @@ def _matrices(formula: str, table: Any) -> Any:
         raise ValueError(f"formula={shown(formula)}: formulae cannot read it on this table: {error}{remedy}") from error
     if matrices.response is None:
         raise ValueError(f"formula={formula!r}: has no response; write it as 'y ~ x + (1|group)'.")
-    return matrices
+    return matrices, brackets
 
 
 def _response(formula: str, given: Any, likelihood: str) -> tuple[np.ndarray, np.ndarray | None]:
@@ -111,6 +121,7 @@ def _response(formula: str, given: Any, likelihood: str) -> tuple[np.ndarray, np
     if response.ndim == 2 and given.kind == "proportion":
         response, trials = response[:, 0], response[:, 1]
     elif response.ndim == 2:
+        _insist_two(formula, given, likelihood)
         response = response[:, -1]  # a category against another: the last level is 1
     if (trials is None) == (likelihood == "binomial"):
         wrong = (
@@ -120,6 +131,24 @@ def _response(formula: str, given: Any, likelihood: str) -> tuple[np.ndarray, np
         )
         raise ValueError(f"formula={formula!r}: likelihood={likelihood!r} {wrong}.")
     return response, trials
+
+
+def _insist_two(formula: str, given: Any, likelihood: str) -> None:
+    """Categories have a linear predictor if there are two of them."""
+    levels = list(map(str, given.levels))
+    if likelihood != "bernoulli":
+        raise ValueError(
+            f"formula={formula!r}: the response has categories, and likelihood={likelihood!r} needs numbers."
+        )
+    if len(levels) != 2:
+        remedy = (
+            f"; write {given.name}[{levels[-1]!r}] for one against the others, or use 'ordinal' for an order"
+            if len(levels) > 2
+            else " only"
+        )
+        raise ValueError(
+            f"formula={formula!r}: likelihood='bernoulli' needs two categories, and the response has {', '.join(levels)}{remedy}."
+        )
 
 
 def _insist_table(table: Any) -> None:
@@ -140,20 +169,22 @@ def read_new_rows(design: MixedDesign, table: Any) -> NewRows:
         effects = design.matrices.common
         new = effects.evaluate_new_data(table) if effects else None
         fixed, names, offset = _common(effects, len(table), new)
-        varying = []
-        for factor in design.factors:
-            terms = [term for term in design.matrices.group.terms.values() if term.factor.name == factor.name]
-            parts = [np.asarray(term.expr.eval_new_data(table), float).reshape(len(table), -1) for term in terms]
-            varying.append((_group_index(terms[0], table), np.concatenate(parts, axis=1)))
+        covariates = [
+            [np.asarray(term.expr.eval_new_data(table), float).reshape(len(table), -1) for term in factor.read]
+            for factor in design.factors
+        ]
+        values = [_group_values(factor.read[0], table) for factor in design.factors]
     except KeyError as error:
         raise ValueError(f"table: it has no column {error}, which the formula asks for.") from error
     except Exception as error:  # of formulae: what it cannot read
         raise ValueError(f"table: formulae cannot read the formula on it: {error}") from error
     kept = [place for place, name in enumerate(names) if name in design.names]
+    groups = map(_new_index, design.factors, values)
+    varying = zip(groups, (np.concatenate(parts, axis=1) for parts in covariates), strict=True)
     return NewRows(fixed[:, kept], offset, tuple(varying))
 
 
-def _ordinal(formula: str, table: Any, matrices: Any) -> MixedDesign:
+def _ordinal(formula: str, table: Any, matrices: Any, factors: tuple[Grouping, ...]) -> MixedDesign:
     """Categories as numbers from 0; cut points take the place of the intercept."""
     import pandas
 
@@ -169,7 +200,7 @@ def _ordinal(formula: str, table: Any, matrices: Any) -> MixedDesign:
     _insist_rank(np.column_stack([np.ones(len(fixed)), fixed]), ("the cut points", *names))
     categories = tuple(map(str, codes.categories))
     response = np.asarray(codes.codes, float)
-    return MixedDesign(response, None, fixed, names, offset, _factors(matrices.group, table), matrices, categories)
+    return MixedDesign(response, None, fixed, names, offset, factors, matrices, categories)
 
 
 def _common(effects: Any, n: int, new: Any = None) -> tuple[np.ndarray, tuple[str, ...], np.ndarray]:
@@ -185,36 +216,76 @@ def _common(effects: Any, n: int, new: Any = None) -> tuple[np.ndarray, tuple[st
     return np.concatenate(columns, axis=1), tuple(names), offset
 
 
-def _factors(group: Any, table: Any) -> tuple[Grouping, ...]:
-    """Terms with the same grouping belong together, and correlate."""
-    found: dict[str, list[Any]] = {}
-    for term in group.terms.values() if group else ():
-        found.setdefault(term.factor.name, []).append(term)
-    factors = []
-    for name, terms in found.items():
+def _factors(matrices: Any, brackets: tuple[Brackets, ...], table: Any) -> tuple[Grouping, ...]:
+    """Terms of one grouping from the same brackets correlate, and have levels together."""
+    group = matrices.group.terms if matrices.group else {}
+    known = together(brackets) if group else {}
+    found: dict[Any, list[Any]] = {}
+    for term in group.values():
+        found.setdefault((term.factor.name, known.get(term.name)), []).append(term)
+    factors: dict[str, Grouping] = {}
+    for (grouping, _), terms in found.items():
         labels, columns = [], []
         for term in terms:
-            own = np.asarray(term.expr.data, float).reshape(len(table), -1)
+            columns.append(np.asarray(term.expr.data, float).reshape(len(table), -1))
             labels += ["1" if label == "Intercept" else label for label in term.expr.labels]
-            columns.append(own)
-        index = _group_index(terms[0], table)
-        names = tuple(f"{label}|{name}" for label in labels)
-        levels = tuple(map(str, terms[0].groups))
-        factors.append(Grouping(name, names, levels, index, np.concatenate(columns, axis=1)))
-    return tuple(factors)
+        places, index = np.unique(_group_index(terms[0], _group_values(terms[0], table)), return_inverse=True)
+        levels = tuple(str(terms[0].groups[place]) for place in places)
+        numbered = (f"{grouping}.{number}" for number in count(1))
+        name = grouping if grouping not in factors else next(one for one in numbered if one not in factors)
+        factors[name] = Grouping(
+            name,
+            tuple(f"{label}|{grouping}" for label in labels),
+            levels,
+            index,
+            np.concatenate(columns, axis=1),
+            tuple(terms),
+            places,
+        )
+    return tuple(factors.values())
 
 
-def _group_index(term: Any, table: Any) -> np.ndarray:
-    """The group of every row; groups that were not fitted come after those that were."""
-    if hasattr(term, "eval_new_data_group_index"):
-        return np.asarray(term.eval_new_data_group_index(table)[0])
-    # The formulae that Bambi 0.17 needs does not number groups that are new.
-    names = [getattr(component, "name", None) for component in term.factor.components]
-    if not all(name in table for name in names):
-        return np.asarray(term.factor.eval_new_data(table)).argmax(axis=1)
-    places = {str(label): place for place, label in enumerate(term.groups)}
-    labels = zip(*(table[name].astype(str) for name in names), strict=True)
-    return np.array([places.setdefault(":".join(label), len(places)) for label in labels])
+def _new_index(factor: Grouping, values: list[np.ndarray]) -> np.ndarray:
+    """The level of every row of another table; those that had no rows come after those that had."""
+    given = _group_index(factor.read[0], values)
+    places = np.append(factor.places, np.setdiff1d(given, factor.places))
+    order = np.argsort(places)
+    return order[np.searchsorted(places[order], given)]
+
+
+def _group_index(term: Any, values: list[np.ndarray]) -> np.ndarray:
+    """The group of every row, among all that its columns could make; groups that were not fitted come after those.
+
+    Raises
+    ------
+    ValueError
+        When a row has none.
+    """
+    import pandas
+
+    index, size, new = np.zeros(len(values[0]), int), 1, np.zeros(len(values[0]), bool)
+    for component, own in zip(term.factor.components, values, strict=True):
+        missing = np.flatnonzero(pandas.isna(own))
+        if len(missing):
+            raise ValueError(
+                f"table: {component.name} has no value in row {missing[0]}, so that its level is not known; drop the row, or give "
+                "it a level that was not fitted, such as 'new'."
+            )
+        codes = pandas.Index(component.levels).get_indexer(pandas.Index(own))
+        index, size, new = index * len(component.levels) + codes, size * len(component.levels), new | (codes < 0)
+    numbers: dict[Any, int] = {}
+    for row in np.flatnonzero(new):
+        index[row] = numbers.setdefault(tuple(own[row] for own in values), size + len(numbers))
+    return index
+
+
+def _group_values(term: Any, table: Any) -> list[np.ndarray]:
+    """What each column of a grouping, or function of columns, has in every row."""
+    found = []
+    for component in term.factor.components:
+        own = component.call.eval(table, component.env) if hasattr(component, "call") else table[component.name]
+        found.append(np.asarray(getattr(own, "data", own) if hasattr(component, "call") else own))
+    return found
 
 
 def _insist_rank(fixed: np.ndarray, names: tuple[str, ...]) -> None:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import betaln, gammaln
+from jax.scipy.special import betaln, expit, gammaln
 from jax.scipy.stats import norm
 
 from quenched.arrays import namespace
@@ -47,8 +47,7 @@ def _negative_binomial(eta, row, dispersion):
 
 def _beta(eta, row, dispersion):
     precision, y = jnp.exp(dispersion), row["y"]
-    mean = 1.0 / (1.0 + jnp.exp(-eta))
-    a, b = mean * precision, (1.0 - mean) * precision
+    a, b = precision * expit(eta), precision * expit(-eta)  # 1 - mean would be 0 where the mean is nearly 1
     return (a - 1.0) * jnp.log(y) + (b - 1.0) * jnp.log1p(-y) - betaln(a, b)
 
 

@@ -29,8 +29,8 @@ class MixedModel:
     ----------
     formula
         As in lme4 and Bambi, read by the package formulae: "y ~ x + (1|group)", "y ~ days + (days|subject)",
-        "y ~ x + (1|a) + (1|b)", "y ~ x + (1|school) + (1|school:class)", "prop(successes, trials) ~ x", "offset(log(t))". Effects
-        with the same grouping correlate.
+        "y ~ x + (1|a) + (1|b)", "y ~ x + (1|school/class)", "prop(successes, trials) ~ x", "offset(log(t))". Effects from the same
+        brackets correlate; those of "(1|group) + (0 + x|group)", or for short "(x||group)", do not.
     likelihood
         "gaussian", "bernoulli", "binomial", "poisson", "negative binomial", "ordinal" or "beta", with their usual links
         (identity, logit, log; cumulative logit for ordered categories).
@@ -262,7 +262,8 @@ class MixedModel:
             parts += [f"Correlations, {name}", matrix.round(3).to_string(), ""]
         if self._design.categories:
             parts += ["Cut points", self.cuts_.round(4).to_string(), ""]
-        levels = ", ".join(f"{factor.name} {len(factor.levels)}" for factor in self._design.factors)
+        sizes = {factor.grouping: len(factor.levels) for factor in self._design.factors}
+        levels = ", ".join(f"{grouping} {size}" for grouping, size in sizes.items())
         parts += [f"{len(self._design.response)} rows" + (f"; levels: {levels}" if levels else "")]
         parts += [f"log evidence {self.evidence_:.3f} ± {self.evidence_error_:.2g} nats", self.fit_.verdict]
         return "\n".join(parts)
