@@ -45,11 +45,20 @@ def wide_logarithm(w):
     return -0.5 * (jnp.log(w) / 4.0) ** 2 - jnp.log(w)
 
 
+def diagnosed(log_density, start, **options):
+    fit = qd.fit(log_density, start, progress=False, **options)
+    fit.diagnose(progress=False)
+    return fit
+
+
 FITS = {
     "starts": lambda: qd.fit(lambda w: -0.5 * w**2, 0.0, starts=3, progress=False),
     "another mode": lambda: qd.fit(two_modes, 4.0, progress=False),
     "a large constant": lambda: qd.fit(lambda w: 1e15 - 0.5 * w**2, 0.0, progress=False),
     "a wide logarithm": lambda: qd.fit(wide_logarithm, 1.0, transforms=qd.positive, progress=False),
+    "diagnosed": lambda: diagnosed(lambda p: p["t"] - jnp.exp(p["t"]) - 0.5 * p["w"] ** 2, {"t": 0.0, "w": 0.0}),
+    "diagnosed and warped": lambda: diagnosed(lambda t: t - jnp.exp(t), 0.0, family="warped"),
+    "diagnosed, with few draws": lambda: diagnosed(lambda w: -0.5 * w @ w - jnp.sum(w**4), np.zeros(3), draws=16),
     "few draws": lambda: qd.fit(
         lambda w: -0.5 * w @ w - jnp.sum(w**4), np.zeros(4), draws=qd.iid(8, 4), progress=False
     ),
@@ -65,10 +74,13 @@ def test_what_a_fit_says_is_listed(case, messages):
         assert is_listed(remark, known), remark
     rest = fit.verdict.removeprefix(str(fit.answer)).strip()
     known += [status.message for status in qd.Status] + by_hand()
+    known += messages.reasons("diagnostics/verdict.py", "Finding", 2).values()
     whole = [sentence for one in known for sentence in END.split(one)]
     for sentence in filter(None, END.split(rest)):
         assert is_listed(sentence, whole), sentence
-    assert is_listed(fit.answer.why, list(messages.reasons("trust/answer.py", "Rule", 3).values())), fit.answer.why
+    more = ["", *(text.removeprefix("…") for text in by_hand() if text.startswith("…;"))]
+    reasons = messages.reasons("trust/answer.py", "Rule", 3).values()
+    assert is_listed(fit.answer.why, [reason + end for reason in reasons for end in more]), fit.answer.why
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def verdict(diagnosis: "Diagnosis") -> str:
 def _as_it_is(d: "Diagnosis") -> str:
     if not (_at_top(d) and worst_error(d, "sd")[0] > SD_DRIFT):
         return "Use it as it is."
-    return f"For closer sds u{_more_draws(d)[1:]}"
+    return _more_draws(d, "For closer sds use")
 
 
 def trusted(diagnosis: "Diagnosis") -> Answer:
@@ -90,8 +90,9 @@ def advice_on(d: "Diagnosis") -> str:
     warp = _warped(d.fit)
     reached = d.answer.rule not in FURTHER_OUT and d.weights.share > _ENOUGH_KEPT
     if max(d.weights.khat, d.fit.weights.khat) <= BAD and reached:
-        nearer = "PSIS samples, fit.resample(n), are nearer to the target"
-        return f"{nearer}, and so may be {warp}." if warp else f"{nearer}."
+        if warp:
+            return f"PSIS samples, fit.resample(n), are nearer to the target, and so may be {warp}."
+        return "PSIS samples, fit.resample(n), are nearer to the target."
     if d.outer is not None:
         return "Reparametrise the inner parameters, name more of them as outer, or check a few parameters by MCMC."
     otherwise = "(for a funnel: non-centred), or use MCMC from fit.nuts_start()."
@@ -111,11 +112,11 @@ def _warped(fit: "Fit") -> str:
     return "family=qd.Sparse(warped=True)" if family == "sparse" and fit.posterior.dim > _MANY else 'family="warped"'
 
 
-def _more_draws(d: "Diagnosis") -> str:
+def _more_draws(d: "Diagnosis", use: str = "Use") -> str:
     if d.outer is not None:
         n = d.fit.settings["outer_draws"]
-        return f"Use more draws of the outer parameters (now {n}): draws={4 * n}."
-    return f"Use more draws (now {d.fit.n_draws}): draws={4 * d.fit.n_draws}."
+        return f"{use} more draws of the outer parameters (now {n}): draws={4 * n}."
+    return f"{use} more draws (now {d.fit.n_draws}): draws={4 * d.fit.n_draws}."
 
 
 def _nested_command(d: "Diagnosis") -> str:

@@ -120,9 +120,9 @@ def _posterior(fit: Fit) -> Iterator[Any]:
         columns, rows = [*columns, head], [(*row, m) for row, m in zip(rows, moved, strict=True)]
         judged = fit if fit.diagnosis is None else fit.diagnosis
         named = {departure.name: place for place, departure in enumerate(judged.departures)}
-        ranks = [named.get(row["name"], len(named)) for row in everything]
+        ranks = np.array([named.get(row["name"], len(named)) for row in everything])
         rows = [rows[place] for place in np.lexsort((-np.nan_to_num(np.abs(moved)), ranks))]
-        clear = "those that weights find clearly off, then " if min(ranks) < len(named) else ""
+        clear = "those that weights find clearly off, then " if ranks.min() < len(named) else ""
         caption += f" First {clear}those whose mean {why}."
     yield table(columns, rows[:_ROWS], caption=caption)
     if len(rows) > _ROWS:
