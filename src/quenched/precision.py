@@ -22,8 +22,8 @@ import numpy as np
 
 from quenched.forks import insist_not_forked
 
-_SILENT: dict[Any, Any] = dict.fromkeys(("divide", "over", "under", "invalid"), "ignore")
-_theirs: ContextVar[dict[Any, Any]] = ContextVar("what NumPy does about floating-point errors outside of all scopes")
+_SILENT: Any = dict.fromkeys(("divide", "over", "under", "invalid"), "ignore")
+_theirs: ContextVar[Any] = ContextVar("what NumPy does about floating-point errors outside of all scopes")
 
 
 @contextmanager
