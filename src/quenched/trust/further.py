@@ -29,6 +29,7 @@ _EACH = 64  # draws along every parameter
 _STRETCHED = 3.0  # times their standard deviation there
 _WIDER = 2.5  # over √dim, added to one: times all standard deviations of the draws that are wider in all
 _RULES, _COUNTS = 0.1, 0.03  # of a second moment: what a draw holds that rules it, and one that hardly counts
+_BESIDE, _HARDLY = 1e-9, 0.1  # relative to its distance, how far a point is from another; nats that this may make
 _AS_FAR = 3e-7  # of the posterior's mass: what lies beyond five standard deviations on one side
 
 
@@ -69,7 +70,11 @@ def look_further(
     judge = partial(without_raising, judge) if on_host else judge
     ratios = np.concatenate([known, judge(mixture.draws[n:])])
     points = rays(axes, mixture.draws, ratios, n)
-    other_mode = elsewhere(space, posterior, points, judge(points))
+    on_rays = judge(points)
+    other_mode = elsewhere(space, posterior, points, on_rays)
+    if other_mode:  # unless it is made of rounding
+        believed = _firm(on_rays, judge(points * (1.0 + _BESIDE)))
+        other_mode = elsewhere(space, posterior, points, on_rays, believed)
     weights = weigh_ratios(ratios - np.log(mixture.density))
     own = 1.0 / mixture.density
     found = reweight(space, *moments, posterior.transform(mixture.draws), weights.weights, own=own / own.sum())
@@ -82,6 +87,12 @@ def look_further(
     clear = clear_changes(space, *moments, found, weights._replace(variation=variation)) if trusted else []
     undefined = _undefined(problem, posterior, mixture, ratios, n)
     return Further(weights.khat, trusted, moved(*moments, found), clear, other_mode, undefined)
+
+
+def _firm(log_ratios: np.ndarray, beside: np.ndarray) -> np.ndarray:
+    """Which are not another number a hair's breadth away: where large terms cancel, rounding makes mountains and valleys."""
+    with np.errstate(invalid="ignore"):  # the end of a support is one
+        return ~(np.isfinite(log_ratios) & np.isfinite(beside) & (np.abs(log_ratios - beside) > _HARDLY))
 
 
 def _undefined(problem: Problem, posterior: Posterior, mixture: _Mixture, ratios: np.ndarray, n: int) -> str:
