@@ -162,6 +162,13 @@ def test_weights_that_can_be_trusted_may_move_an_sd_only_so_far_without_being_cl
     assert one.answer.rule == rule
 
 
+@pytest.mark.parametrize(("shift", "trusted"), [(0.2, Trust.NEITHER), (0.1, Trust.MEANS)])
+def test_means_that_weights_move_far_are_not_trusted_however_good_those_are(shift, trusted):
+    """Three numbers of a saturating curve on six points: noise hid the move of 0.22 sds, which was a part of 0.36."""
+    one = replace(LOGISTIC.fit().settled, outlook=Further(0.46, True, Moved(shift, 0.6), []))
+    assert one.answer.trust is trusted
+
+
 @pytest.mark.parametrize(("bend", "perhaps"), [(0.5, True), (0.0, False)])
 def test_draws_suffice_for_sds_only_where_check_draws_exclude_another(bend, perhaps):
     banana = lambda w: -0.5 * w[0] ** 2 - 2.0 * (w[1] - bend * w[0] ** 2) ** 2

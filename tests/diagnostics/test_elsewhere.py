@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.scipy.special import betaln
 from jax.scipy.stats import norm
 
 import quenched as qd
@@ -115,3 +116,19 @@ def test_a_function_on_the_host_is_looked_at_further_out_once_the_fit_has_taken_
     assert few.answer.trust is Trust.BOTH
     assert many.answer.rule == OTHER_MODE
     assert "Further out than the check draws came" not in many.verdict
+
+
+def test_where_large_terms_cancel_there_is_no_mode():
+    """At 1e21 gamma functions cancel until nothing of the data is left: that was a mode, 24 sds above the mean."""
+    n, k = np.array([12.0, 10.0, 8.0, 14.0, 9.0, 11.0, 13.0, 7.0]), np.array([2.0, 4.0, 1.0, 3.0, 1.0, 5.0, 2.0, 2.0])
+
+    def litters(p, data):
+        n, k = data
+        a, b = p["mean"] * p["size"], (1.0 - p["mean"]) * p["size"]
+        return -1.5 * jnp.log1p(p["size"]) + jnp.sum(betaln(k + a, n - k + b) - betaln(a, b))
+
+    transforms = {"mean": qd.interval(0, 1), "size": qd.positive}
+    start = {"mean": 0.3, "size": 5.0}
+    one = qd.fit(litters, start, data=(n, k), transforms=transforms, family="warped", progress=False)
+    assert one.answer.rule == "means further out"  # the mean of such a size is infinite
+    assert not one.further.elsewhere

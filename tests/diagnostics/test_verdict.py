@@ -259,3 +259,11 @@ def test_what_other_draws_would_change_is_put_in_figures_unless_it_is_rounding(e
     said = qd.fit(lambda w: -0.5 * w**2 - (0.0 if exact else 0.01 * w**4), 0.3, progress=False).verdict
     assert ("nothing changes but last digits" in said) is exact
     assert ("would raise the bound by about" in said) is not exact
+
+
+@pytest.mark.parametrize("error", [0.3, 37.0])
+def test_a_bound_that_is_hardly_known_agrees_with_nothing(error):
+    fit = qd.fit(lambda w: -0.5 * w**2 - 0.01 * w**4, 0.3, progress=False).settled
+    said = dataclasses.replace(fit, check_bound=fit.bound + 0.1, check_error=error).verdict
+    assert ("agrees with its value on fresh draws" in said) is (error < 1.0)
+    assert ("fresh draws cannot tell" in said) is (error > 1.0)

@@ -98,6 +98,20 @@ def test_where_a_host_function_is_nan_or_raises_beyond_the_check_draws_is_found(
         assert not one.finite
 
 
+def broken_aslant(w, limit):
+    return -0.5 * jnp.sum(w**2) + 0.0 * jnp.log(limit - jnp.sum(w) / jnp.sqrt(5.0))
+
+
+def test_a_nan_that_lies_along_no_parameter_and_that_no_check_draw_meets_is_found():
+    one = qd.fit(broken_aslant, np.zeros(5), data=np.asarray(3.5), progress=False)
+    assert np.isfinite(one.weighed_ratios).all()
+    assert one.answer.rule == "not finite further out"
+    assert "draws further out than any check draw came" in one.verdict
+    assert "resample" not in one.diagnose().verdict  # which mends nothing: the remark says what does
+    far = qd.fit(broken_aslant, np.zeros(5), data=np.asarray(8.0), progress=False)  # 1e-15 of the mass
+    assert far.finite
+
+
 @pytest.mark.parametrize(("dim", "says"), [(20, "for NaNs alone"), (21, "was not looked at")])
 def test_of_a_host_function_it_is_said_what_was_not_looked_for(dim, says):
     asked = []

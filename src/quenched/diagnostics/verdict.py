@@ -82,6 +82,8 @@ def advice_on(d: "Diagnosis") -> str:
     """What to do about an answer that is not to be trusted altogether."""
     if d.answer.rule == DRAWS_MATTER:
         return _more_draws(d)
+    if not d.fit.finite:
+        return ""  # the remark that says where it is not has said what to do
     if d.answer.rule == OTHER_MODE:
         return (
             "Fit it from there too and compare the bounds; where both modes count, use MCMC with chains that begin in each, or "

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from quenched.results.fit import Fit
 
 _ROUNDING = 1e-9  # of sds and nats: less is not worth a number
+_NOTHING_TOLD = 1.0  # nats, where no more are tolerated: a bound known so badly agrees with anything
 
 
 def on_draws(fit: "Fit") -> str:
@@ -23,7 +24,9 @@ def on_draws(fit: "Fit") -> str:
         return ""
     tolerance, error = fit.settings["tolerance"], fit.check_error
     where = f"on fresh draws the bound is lower by {fit.gap:.2g} ± {error:.2g} nats"
-    if abs(fit.gap) <= 2.0 * error:
+    if abs(fit.gap) <= 2.0 * error and error > max(_NOTHING_TOLD, tolerance):
+        where = f"fresh draws cannot tell how far the bound is off (gap {fit.gap:.2g} ± {error:.2g} nats)"
+    elif abs(fit.gap) <= 2.0 * error:
         where = f"the bound agrees with its value on fresh draws (gap {fit.gap:.2g} ± {error:.2g} nats)"
     elif fit.gap < 0:
         where = f"on fresh draws the bound is higher by {-fit.gap:.2g} ± {error:.2g} nats"

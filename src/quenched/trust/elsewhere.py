@@ -29,6 +29,15 @@ def rays(axes: np.ndarray, draws: np.ndarray, log_ratios: np.ndarray, n: int) ->
     return np.concatenate([np.zeros((1, axes.shape[1])), (ways[:, None] * _STEPS[:, None]).reshape(-1, axes.shape[1])])
 
 
+def _as_far_as_rays(posterior: Posterior, points: np.ndarray) -> np.ndarray:
+    """Which points lie within as many of the posterior's own sds as rays are long; a warp throws some much further."""
+    if posterior.member.affine:
+        return np.ones(len(points), bool)
+    with np.errstate(over="ignore", invalid="ignore"):
+        away = np.abs(posterior.transform(points) - posterior.mean) / np.sqrt(posterior.variance())
+    return np.max(away, axis=1) <= _STEPS[-1]
+
+
 def most_points(n_axes: int) -> int:
     """How many these are at the most."""
     return 1 + (2 * n_axes + len(_TOP) + 1 + _FURTHEST) * len(_STEPS)
@@ -40,13 +49,21 @@ def _upwards(draws: np.ndarray, log_ratios: np.ndarray) -> np.ndarray:
     return draws[inside][np.argsort(-log_ratios[inside], kind="stable")]
 
 
-def elsewhere(space: Space, posterior: Posterior, points: np.ndarray, log_ratios: np.ndarray) -> str:
-    """Say where another mode is, by the log ratios at points of `rays`; empty where none was seen."""
+def elsewhere(
+    space: Space, posterior: Posterior, points: np.ndarray, log_ratios: np.ndarray, believed: np.ndarray | None = None
+) -> str:
+    """Say where another mode is, by the log ratios at points of `rays`; empty where none was seen.
+
+    A ray ends where its ratios are not `believed`: large terms that cancel leave noise first, and further out nothing of the data.
+    """
     heights = log_ratios - 0.5 * np.sum(points**2, axis=1)
     if not np.isfinite(heights[0]):
         return ""
     rises = heights[1:].reshape(-1, len(_STEPS)) - heights[0]
     known = ~np.isnan(rises) & ~np.isposinf(rises)  # the others are neither a mode nor a valley
+    known &= _as_far_as_rays(posterior, points[1:]).reshape(rises.shape)
+    if believed is not None:
+        known &= np.logical_and.accumulate(believed[1:].reshape(rises.shape), axis=1)
     valleys = np.minimum.accumulate(np.where(known, rises, np.inf), axis=1)
     rises = np.where(known, rises, -np.inf)
     apart = np.minimum(rises, 0.0) > valleys + _VALLEY  # what only rises is the same mode, and skewed

@@ -20,7 +20,7 @@ from quenched.targets import Hyper
 from quenched.transforms import Foreign
 from quenched.trust.departures import BULK, Departure, Moved, clear_changes, moved, reweight
 from quenched.trust.elsewhere import elsewhere, most_points, rays
-from quenched.trust.region import without_raising
+from quenched.trust.region import Region, without_raising
 from quenched.trust.weights import BAD, GOOD, weigh_ratios
 
 MOST_PARAMETERS = 400  # beyond, weights keep next to nothing of the samples, and noise is all they tell
@@ -29,6 +29,8 @@ _EACH = 64  # draws along every parameter
 _STRETCHED = 3.0  # times their standard deviation there
 _WIDER = 2.5  # over √dim, added to one: times all standard deviations of the draws that are wider in all
 _RULES, _COUNTS = 0.1, 0.03  # of a second moment: what a draw holds that rules it, and one that hardly counts
+_BESIDE, _HARDLY = 1e-9, 0.1  # relative to its distance, how far a point is from another; nats that this may make
+_AS_FAR = 3e-7  # of the posterior's mass: what lies beyond five standard deviations on one side
 
 
 class Further(NamedTuple):
@@ -39,6 +41,7 @@ class Further(NamedTuple):
     moved: Moved  # the furthest that they move any parameter
     departures: list[Departure]  # parameters that they change clearly
     elsewhere: str = ""  # where another mode was seen, in words
+    undefined: str = ""  # where the log density is NaN, in words
 
 
 class _Mixture(NamedTuple):
@@ -67,7 +70,11 @@ def look_further(
     judge = partial(without_raising, judge) if on_host else judge
     ratios = np.concatenate([known, judge(mixture.draws[n:])])
     points = rays(axes, mixture.draws, ratios, n)
-    other_mode = elsewhere(space, posterior, points, judge(points))
+    on_rays = judge(points)
+    other_mode = elsewhere(space, posterior, points, on_rays)
+    if other_mode:  # unless it is made of rounding
+        believed = _firm(on_rays, judge(points * (1.0 + _BESIDE)))
+        other_mode = elsewhere(space, posterior, points, on_rays, believed)
     weights = weigh_ratios(ratios - np.log(mixture.density))
     own = 1.0 / mixture.density
     found = reweight(space, *moments, posterior.transform(mixture.draws), weights.weights, own=own / own.sum())
@@ -78,7 +85,27 @@ def look_further(
     trusted = bool(weights.khat <= GOOD or (even and found.most_held < _RULES))
     variation = weigh_ratios(known).variation  # that of the mixture is another
     clear = clear_changes(space, *moments, found, weights._replace(variation=variation)) if trusted else []
-    return Further(weights.khat, trusted, moved(*moments, found), clear, other_mode)
+    undefined = _undefined(problem, posterior, mixture, ratios, n)
+    return Further(weights.khat, trusted, moved(*moments, found), clear, other_mode, undefined)
+
+
+def _firm(log_ratios: np.ndarray, beside: np.ndarray) -> np.ndarray:
+    """Which are not another number a hair's breadth away: where large terms cancel, rounding makes mountains and valleys."""
+    with np.errstate(invalid="ignore"):  # the end of a support is one
+        return ~(np.isfinite(log_ratios) & np.isfinite(beside) & (np.abs(log_ratios - beside) > _HARDLY))
+
+
+def _undefined(problem: Problem, posterior: Posterior, mixture: _Mixture, ratios: np.ndarray, n: int) -> str:
+    """Say where the log density is NaN, and how much of the posterior lies there: along no parameter, perhaps, but in all of them."""
+    lost, own = np.isnan(ratios), 1.0 / mixture.density
+    mass = np.sum(own[lost]) / np.sum(own)
+    if lost[:n].any() or not mass > _AS_FAR:  # what check draws have met is told by them
+        return ""
+    points, spread = posterior.transform(mixture.draws[lost]), np.sqrt(posterior.variance())
+    where = Region(points, posterior.mean, spread, "NaN")
+    return where.told(
+        problem, len(ratios) - n, f"draws further out than any check draw came (about {mass:.1g} of the mass)"
+    )
 
 
 def _mixture(axes: np.ndarray, n: int, seed: int) -> _Mixture:

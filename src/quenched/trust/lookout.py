@@ -105,4 +105,5 @@ class Lookout:
             beyond = posterior.transform(check_draws_of(posterior.dim, self.seed).first(len(ratios))[outside])
             weighed = self.problem.programs is None and self.further is not None
             asked = {"failed": self.failed, "affordable": self._affordable, "weighed": weighed}
-            return tell_region(self.problem, posterior, self.hyper, beyond, ratios, **asked)
+            told = tell_region(self.problem, posterior, self.hyper, beyond, ratios, **asked)
+        return told or ("" if self.further is None else self.further.undefined)

@@ -47,8 +47,10 @@ class Region(NamedTuple):
             depth = np.median(np.nan_to_num(np.abs(outside - self.mean) / self.spread), axis=0)
         guilty = [names[i] for i in np.argsort(-depth)[:2]]
         low, high, first = outside.min(axis=0), outside.max(axis=0), int(np.argmax(depth))
+        undefined = "Look for a logarithm, a square root or a division there, or give"
         remedy = {
-            "not finite": "Look for a logarithm, a square root or a division there, or give",
+            "not finite": undefined,
+            "NaN": undefined,
             "minus infinity": "The support ends there, and no transform says so: give",
             "infinite": "No density is: look for a division by zero or a logarithm of zero there, or give",
         }[self.what]
