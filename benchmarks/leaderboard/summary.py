@@ -103,7 +103,7 @@ def exponent(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def winners(of_problem: list[Entry]) -> dict[str, Entry]:
-    """Who is first among those that get near the best Gaussian, and whose sds are best among all."""
+    """Who is first among those that get near the best Gaussian, where that is known of all of them; whose sds are best among all."""
     near = [entry for entry in of_problem if entry.near and entry.method != "NUTS"]
     first = lambda among, key: min(among, key=lambda entry: key(entry).median)
     found = {}
@@ -112,9 +112,8 @@ def winners(of_problem: list[Entry]) -> dict[str, Entry]:
         "fastest cold": lambda entry: entry.cold,
         "fastest warm": lambda entry: entry.warm,
     }.items():
-        known = [entry for entry in near if key(entry) is not None]
-        if known:
-            found[name] = first(known, key)
+        if near and all(key(entry) is not None for entry in near):
+            found[name] = first(near, key)
     known = [entry for entry in of_problem if entry.sd_error is not None and entry.method != "NUTS"]
     if known:
         found["best sds"] = first(known, lambda entry: entry.sd_error)
