@@ -64,7 +64,7 @@ DENSITIES: dict[str, Density] = {
         ("contradict",),
         otherwise={"warped": ("doubt", ())},
     ),
-    "kink": Density(lambda w: -jnp.sum(jnp.abs(w)), "doubt", ("importance weights",)),
+    "kink": Density(lambda w: -jnp.sum(jnp.abs(w)), "doubt", ("k-hat",)),
     "rough": Density(lambda w: _normal(w) + jnp.sum(jnp.sin(1e3 * w)), "doubt"),
     # Not finite.
     "support ends": Density(
@@ -93,7 +93,10 @@ DENSITIES: dict[str, Density] = {
     "tails of two degrees": Density(lambda w: -1.5 * jnp.sum(jnp.log1p(w**2 / 2.0)), "doubt", ("k-hat",)),
     "barely proper": Density(lambda w: -0.55 * jnp.sum(jnp.log1p(w**2)), "doubt", ("further out", "k-hat")),
     "funnel": Density(
-        lambda w: -0.5 * w[0] ** 2 / 9.0 - 0.5 * w[1] ** 2 * jnp.exp(-w[0]) - 0.5 * w[0], "doubt", ("k-hat",)
+        lambda w: -0.5 * w[0] ** 2 / 9.0 - 0.5 * w[1] ** 2 * jnp.exp(-w[0]) - 0.5 * w[0],
+        "doubt",
+        ("Trust neither",),  # for its weights, or for its mouth, which a ray meets again
+        otherwise={"warped": ("doubt", ("k-hat",))},
     ),
     "ring": Density(lambda w: -50.0 * (jnp.sqrt(jnp.sum(w**2) + 1e-9) - 3.0) ** 2, "doubt", (), (3.0, 0.0)),
     "two modes, from between": Density(lambda w: _two_modes(w, 6.0), "doubt"),
