@@ -196,7 +196,7 @@ REMEDIES = {
     "no check": "Leave `check=` to the library, or give at least 100.",
     "another mode": "Fit it from there too, and compare `fit.bound`; where both modes count, MCMC with chains that begin in each, or a "
     "model that has one (`qd.ordered` for labels, `qd.positive` for a sign). See [several modes](#several-modes).",
-    "family is far off": '`family="auto"`; another parametrisation (non-centred for a funnel); `qd.nested` over the '
+    "family is far off": '`family="auto"`; another parametrisation (a funnel: from centred to non-centred, or back); `qd.nested` over the '
     "parameters that drive the others; MCMC from `fit.nuts_start()`.",
     "means differ": '`family="auto"`, or `fit.resample(n)`, whose samples are moved to the target.',
     "means further out": '`family="auto"`, or MCMC from `fit.nuts_start()`: `fit.resample(n)` does not reach that far.',

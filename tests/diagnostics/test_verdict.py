@@ -217,8 +217,8 @@ def test_a_family_of_few_directions_that_is_far_off_is_not_told_to_take_more_dra
     assert diagnosis.answer.rule == FAR_OFF
     assert "draws matter" in {finding.name for finding in findings(diagnosis)}
     assert diagnosis.verdict.endswith(
-        "Try family=qd.LowRank(8), or write it as a sum of terms (qd.sum_of); if that does not reach it, reparametrise (for a "
-        "funnel: non-centred), or use MCMC from fit.nuts_start()."
+        "Try family=qd.LowRank(8), or write it as a sum of terms (qd.sum_of); if that does not reach it, reparametrise (a "
+        "funnel: from centred to non-centred, or back), or use MCMC from fit.nuts_start()."
     )
 
 
@@ -232,8 +232,8 @@ def test_of_a_function_on_the_host_that_few_drive_the_advice_can_be_typed():
 
     diagnosis = qd.fit(qd.from_value_and_grad(centred), np.zeros(4), progress=False).diagnose(progress=False)
     assert diagnosis.driving == ["parameters[0]"]
-    assert diagnosis.verdict.endswith('Try family="warped"; if that does not reach it, reparametrise (for a funnel: '
-        "non-centred), or use MCMC from fit.nuts_start().")  # fmt: skip
+    assert diagnosis.verdict.endswith('Try family="warped"; if that does not reach it, reparametrise (a funnel: '
+        "from centred to non-centred, or back), or use MCMC from fit.nuts_start().")  # fmt: skip
 
 
 WIDER = Departure("parameters[0]", 0.0, 1.3, of_mean=False, of_sd=True)

@@ -97,6 +97,7 @@ def test_what_was_saved_is_found_however_it_was_fitted(way, tmp_path, monkeypatc
         (curved, {"transforms": qd.positive}),
         (curved, {"method": qd.Joint(max_evaluations=3)}),
         (qd.with_gaussian_prior(curved, prior_precision=9.0), {}),
+        (qd.with_gaussian_prior(curved), {}),  # learned, of which nothing was saved
     ],
 )
 def test_what_is_saved_of_something_else_is_not_taken(target, changed, tmp_path):

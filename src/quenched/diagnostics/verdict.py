@@ -97,7 +97,7 @@ def advice_on(d: "Diagnosis") -> str:
         return "PSIS samples, fit.resample(n), are nearer to the target."
     if d.outer is not None:
         return "Reparametrise the inner parameters, name more of them as outer, or check a few parameters by MCMC."
-    otherwise = "(for a funnel: non-centred), or use MCMC from fit.nuts_start()."
+    otherwise = "(a funnel: from centred to non-centred, or back), or use MCMC from fit.nuts_start()."
     if warp:
         return f"Try {warp}; if that does not reach it, reparametrise {otherwise}"
     return f"Reparametrise the model {otherwise}"

@@ -142,6 +142,8 @@ def _insist_its_own(fits: Fits, run: Run, first: int) -> Fits:
     problem = run.batch.problem
     if not same_parameters(fits.space, problem.space):
         raise ValueError("fitted in other coordinates")
+    if jax.tree.structure(fits.hyper) != jax.tree.structure(problem.describe_hyper(problem.hyper)):
+        raise ValueError("fitted with other hyperparameters")
     known = np.flatnonzero(np.isfinite(fits.bound))
     if not len(known):
         raise ValueError("none of them tells of its log density")

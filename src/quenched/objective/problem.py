@@ -125,7 +125,7 @@ def _unraveled(like: Any, free: np.ndarray) -> Any:
     leaves, structure = jax.tree.flatten(like)
     shapes = [np.shape(leaf) for leaf in leaves]
     pieces = np.split(free, np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1], axis=-1)
-    cut = [np.array(piece).reshape(*free.shape[:-1], *shape) for piece, shape in zip(pieces, shapes, strict=True)]
+    cut = [np.array(piece).reshape((*free.shape[:-1], *shape)) for piece, shape in zip(pieces, shapes, strict=True)]
     return jax.tree.unflatten(structure, cut)
 
 

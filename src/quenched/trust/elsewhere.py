@@ -2,7 +2,8 @@
 
 A Gaussian around one of two modes fits it well, and weights of its own draws say so, the more the further apart the two are. But
 the log density of a single mode falls along a ray; where it rises again, past a valley, there is another, or the ray has crossed the
-bend of a ridge. Rays go along every parameter, and to where the ratios at check draws and further out, which another mode lifts on its side, are largest.
+bend of a ridge. Rays go along every parameter, and to where the ratios at check draws and further out, which another mode lifts on
+its side, are largest.
 """
 
 import numpy as np
@@ -80,5 +81,6 @@ def elsewhere(
     return (
         f"the log density falls by {-valley:.2g} nats and rises again {abs(away[which]):.1f} sds "
         f"{'above' if away[which] > 0.0 else 'below'} the mean of {space.coordinate_names()[which]} (at {place[which]:.3g} on the "
-        f"real line), to {abs(height):.2g} nats {'above' if height > 0.0 else 'below'} what it is at the mean: another mode, or a ridge that bends"
+        f"real line), to {abs(height):.2g} nats {'above' if height > 0.0 else 'below'} what it is at the mean: "
+        "another mode, or a ridge that bends"
     )
