@@ -20,6 +20,13 @@ def namespace(array: Any) -> ModuleType:
     return np if isinstance(array, (np.ndarray, np.generic)) else jnp
 
 
+def number(value: Any, like: Any) -> Array:
+    """A number as the library of an array has it: in NumPy a scalar, since arrays without axes take ten times as long."""
+    if namespace(like) is np:
+        return np.asarray(value)[()]
+    return value if isinstance(value, jax.Array) else jnp.asarray(np.asarray(value))
+
+
 def choose(condition: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
     """`yes()` where the condition holds, else `no()`; both are computed only where the condition is traced."""
     if isinstance(condition, (bool, np.bool_, np.ndarray)):

@@ -16,6 +16,8 @@ import numpy as np
 from quenched.compiling import FAST, compiled, known
 from quenched.execute.kept import compile_or_load, folder_of_programs
 
+# As wide as vectors are on this machine. XLA uses half of that, from when wide ones slowed the clock down.
+_WIDE = ("xla_cpu_prefer_vector_width", 512)
 _LITTLE = 2**16  # bytes at one point, below which any program is quick
 _SOME = 2**20
 _MOST_KEPT = 256  # programs from disk that stay in memory
@@ -25,8 +27,8 @@ class Effort(Enum):
     """Options of the compiler."""
 
     LITTLE = FAST
-    SOME = (("xla_cpu_use_fusion_emitters", False),)
-    ALL = ()
+    SOME = (("xla_cpu_use_fusion_emitters", False), _WIDE)
+    ALL = (_WIDE,)
 
 
 def effort(bytes_of_a_point: int) -> Effort:
@@ -35,13 +37,19 @@ def effort(bytes_of_a_point: int) -> Effort:
 
 
 class Program:
-    """A function compiled with the effort that it is called with, first."""
+    """A function compiled with the effort that it is called with, first.
 
-    def __init__(self, function: Callable, *, static_argnums: int | tuple[int, ...] = ()):
+    One that a fit calls at every turn, `often`, is worth more of it than others are.
+    """
+
+    def __init__(self, function: Callable, *, static_argnums: int | tuple[int, ...] = (), often: bool = False):
         static = (static_argnums,) if isinstance(static_argnums, int) else static_argnums
-        self._static, self._places = set(static), static
+        self._static, self._places, self._often = set(static), static, often
         self._function, self._made = function, dict[Effort, Any]()
         self._kept: dict[Any, Callable] = {}
+
+    def _spent(self, own: Effort) -> Effort:
+        return Effort.ALL if self._often and own is Effort.SOME else own
 
     def _compiled(self, own: Effort) -> Any:
         if own not in self._made:
@@ -56,6 +64,7 @@ class Program:
             program.clear_cache()
 
     def __call__(self, own: Effort, *inputs: Any) -> Any:
+        own = self._spent(own)
         folder = folder_of_programs()
         if folder is None or _on_several_devices(inputs):
             return self._compiled(own)(*inputs)

@@ -76,7 +76,7 @@ def solve_lower(lower: Array, right: Array, *, transposed: bool = False) -> Arra
     if namespace(lower) is not np or namespace(right) is not np:
         columns = right[:, None] if right.ndim == 1 else right
         return triangular_solve(lower, columns, left_side=True, lower=True, transpose_a=transposed).reshape(right.shape)
-    if not np.diagonal(lower).all():
+    if not lower.diagonal().all():
         return np.full(right.shape, np.nan)
     if len(lower) <= _SMALL:
         return np.linalg.solve(lower.T if transposed else lower, right)

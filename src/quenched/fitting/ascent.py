@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from quenched.arrays import Array, choose, namespace, pick
+from quenched.arrays import Array, choose, namespace, number, pick
 from quenched.execute import Expired, StuckProgram
 from quenched.families import Member
 from quenched.objective import Coordinates, Objective, Slope, Totals
@@ -111,7 +111,7 @@ class Climber:
         """At the origin of some coordinates."""
         xp = namespace(origin.free)
         held = xp.zeros(origin.size)
-        zero, no = xp.asarray(0), xp.asarray(False)
+        zero, no = number(0, held), number(False, held)
         return Climb(
             coordinates=origin,
             held=held,
@@ -121,8 +121,8 @@ class Climber:
             count=zero,
             renewals=zero,
             recent=xp.full(LOOK_BACK, -xp.inf),
-            first=xp.asarray(xp.nan),
-            rival=xp.asarray(rival),
+            first=number(np.nan, held),
+            rival=number(rival, held),
             accepted=no,
             code=zero,
             due=no,
@@ -145,7 +145,7 @@ class Climber:
             due=choose(
                 accepted & (since >= limits.whiten_every),
                 lambda: abs(state.position).max() > _MOVED,
-                lambda: xp.asarray(False),
+                lambda: number(False, climb.held),
             ),
         )
         promise = self.minimiser.promise(state)
@@ -168,7 +168,7 @@ class Climber:
             since=climb.since * 0 - 1,
             count=climb.count - 1,
             renewals=climb.renewals + 1,
-            due=xp.asarray(False),
+            due=number(False, climb.held),
         )
 
 
@@ -197,7 +197,7 @@ def _judged(climb: Climb, promise: Array, limits: Limits, noise: Array | float) 
     lost = choose(
         limits.has_rival,
         lambda: gives_up(climb.count, climb.recent, climb.rival, climb.coordinates.reference.dim),
-        lambda: xp.asarray(False),
+        lambda: number(False, climb.held),
     )
     code = pick(climb.state.stalled, _NO_ASCENT, pick(spent | lost, _MAX_EVALUATIONS, _RUNNING))
     return pick(xp.isfinite(bound), pick(top, _CONVERGED, code), _NOT_FINITE)
@@ -210,7 +210,7 @@ def at_the_top(bound: Array, steepness: Array, stalled: Array, tolerance: Array 
     rounding = noise * xp.maximum(abs(bound), 1.0)
     flat = steepness <= xp.maximum(tolerance, xp.sqrt(rounding))
     # In whitened coordinates half the squared gradient is about the nats still to be gained.
-    negligible = 0.5 * steepness**2 <= xp.clip(100.0 * rounding, 1e-6, FAR_FROM_FLAT)
+    negligible = 0.5 * steepness**2 <= xp.minimum(xp.maximum(100.0 * rounding, 1e-6), FAR_FROM_FLAT)
     return flat | (stalled & negligible)
 
 
@@ -267,7 +267,7 @@ def ascend(
         trial = climb.whole(climb.state.trial, limits.moves)
         try:
             slope, totals = objective.slope(climb.coordinates, trial, climb.hyper, profile=True, known=known)
-            slope = Slope(np.asarray(slope.bound), np.asarray(slope.gradient), slope.hyper)
+            slope = Slope(np.asarray(slope.bound)[()], np.asarray(slope.gradient), slope.hyper)
         except KeyboardInterrupt as stop:
             if not climb.state.started:
                 raise

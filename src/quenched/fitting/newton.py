@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from quenched.arrays import Array, choose, namespace, pick
+from quenched.arrays import Array, choose, namespace, number, pick
 from quenched.families import LOG_TWO_PI, cholesky_or_nan, factor_of_inverse, natural_units, solve_lower
 from quenched.objective import Problem
 from quenched.targets import Form, Hyper, Moments
@@ -101,9 +101,9 @@ class NewtonMachine:
     def begin(self, at: Expansion, hyper: Hyper) -> Newton:
         """At a point where the target is known to second order."""
         xp = namespace(at.value)
-        zero, yes = xp.asarray(0), xp.asarray(True)
+        zero, yes = number(0, at.gradient), number(True, at.gradient)
         nothing, square = xp.zeros_like(at.gradient), xp.zeros_like(at.hessian)
-        real = xp.zeros(())
+        real = number(0.0, at.gradient)
         eigen = (nothing, square)
         flags = (~yes, yes, ~yes, ~yes)  # not converged, running, nothing due, not rising
         state = Newton(at, hyper, real, nothing, real, nothing, eigen, yes, yes, zero, zero, zero + 1, *flags)
@@ -224,7 +224,7 @@ class NewtonMachine:
         covariance = inverse(self._joint(at, hyper)[2])
         mean_value = at.value + 0.5 * xp.sum(at.hessian * covariance)
         second_moment = at.point @ at.point + xp.trace(covariance)
-        return self.form.updated(hyper, Moments(xp.asarray(mean_value), xp.asarray(second_moment)))
+        return self.form.updated(hyper, Moments(number(mean_value, at.point), number(second_moment, at.point)))
 
 
 def log_joint(form: Form, at: Expansion, hyper: Hyper) -> tuple[Array, Array, Array]:
@@ -244,7 +244,7 @@ def joint_value(form: Form, point: Array, value: Array, hyper: Hyper) -> Array:
     joint = form.offset(hyper) + form.weight(hyper) * value
     if form.prior(hyper) is not None:
         joint = joint + form.log_prior(point[None], hyper)[0]
-    return namespace(point).asarray(joint)
+    return number(joint, point)
 
 
 def settled(new: Hyper, old: Hyper) -> Array:
@@ -297,7 +297,7 @@ class Expander:
         """At a point; `spread` is a guess at the scale of each coordinate."""
         self.n_evaluations += self.cost
         value, gradient, hessian = self.executor.second_order(point, spread, self.problem.data, hyper.free)
-        return Expansion(point, np.asarray(value), gradient, hessian)
+        return Expansion(point, np.asarray(value)[()], gradient, hessian)
 
     def value(self, point: np.ndarray, hyper: Hyper) -> np.ndarray:
         """The target's value alone."""

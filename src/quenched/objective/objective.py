@@ -159,7 +159,7 @@ def cut(points: np.ndarray, chunk: int) -> Iterator[tuple[np.ndarray, np.ndarray
         yield np.concatenate([part, np.repeat(part[:1], fill, axis=0)]), counts
 
 
-_slope = Program(slope_in_chunks, static_argnums=(0, 1, 2))
+_slope = Program(slope_in_chunks, static_argnums=(0, 1, 2), often=True)
 _ratios = Program(ratios_in_chunks, static_argnums=(0, 1))
 let_go_with_functions(_slope.clear)
 let_go_with_functions(_ratios.clear)
