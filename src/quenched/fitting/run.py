@@ -8,7 +8,7 @@ import numpy as np
 
 from quenched.draws import check_draws_of
 from quenched.execute import Expired, Here
-from quenched.families import Member, Sparse
+from quenched.families import Bound, Member
 from quenched.fitting.alone import Alone
 from quenched.fitting.blame import blame_start, sign_remark
 from quenched.fitting.drive import Driver, Entries
@@ -52,7 +52,7 @@ class Run:
         self.standing = Standing(settings, batch, points)
         self.check_draws = check_draws_of(problem.dim, settings.seed)
         costs = self.standing.costs
-        self.alone = (TermsAlone if isinstance(family, Sparse) else Alone)(batch, watch, costs)
+        self.alone = (TermsAlone if family.bound is Bound.OF_TERMS else Alone)(batch, watch, costs)
         self.driver: Driver = self.alone
         if batch.n >= FEW and problem.programs is not None and settings.method.in_lanes and _is_light(problem):
             coupled = family.coupled_coordinates(problem.space.sizes)
