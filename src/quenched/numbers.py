@@ -200,6 +200,24 @@ def read_arrays(name: str, tree: Any) -> Any:
     return jax.tree_util.tree_map_with_path(read, tree, is_leaf=is_list_of_numbers)
 
 
+def read_data(name: str, tree: Any) -> Any:
+    """The same of data, where a tuple of numbers, or a list of such rows, is one array as well.
+
+    Whole numbers and others together stay what they are: one may count what the others measure.
+    """
+    rows = tree if isinstance(tree, list) else [tree]
+    if rows and all(isinstance(row, tuple) and _are_alike(row) for row in rows) and len({*map(len, rows)}) == 1:
+        return np.asarray(tree)
+    return read_arrays(name, tree)
+
+
+def _are_alike(row: tuple) -> bool:
+    """Plain numbers, all of one kind; a named tuple means each of its own."""
+    if type(row) is not tuple or _shape_of_numbers(list(row)) != (len(row),):
+        return False
+    return len({isinstance(each, (int, np.integer)) for each in row}) == 1
+
+
 def _columns(where: str, inside: str, table: Any) -> OrderedDict[Any, np.ndarray]:
     """Ordered, because JAX sorts the keys of a plain dict."""
     names = list(table.columns)

@@ -1,6 +1,8 @@
 """`quenched fit` on files that are in order."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -126,3 +128,13 @@ def test_the_command_describes_itself(call, arguments, text):
     code, printed, _ = call(*arguments)
     assert code == 0
     assert text in printed
+
+
+def test_python_runs_the_package_as_the_command(tmp_path):
+    run = lambda *arguments: subprocess.run(
+        [sys.executable, "-m", "quenched", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert run("--version").stdout == f"quenched {qd.__version__}\n"
+    done = run("fit", "nowhere.py")
+    assert done.returncode == 2
+    assert "nowhere.py" in done.stderr

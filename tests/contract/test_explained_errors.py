@@ -1,6 +1,7 @@
 """What JAX cannot trace in a person's own function: named with their line, in our words; their own errors stay theirs."""
 
 import math
+import re
 from functools import partial
 
 import jax
@@ -80,6 +81,34 @@ def changed_in_place(p):
     return pair.sum()
 
 
+def of_one_tuple(p, data):
+    return -jnp.sum((data - p["mu"]) ** 2)
+
+
+def of_a_dict(p):
+    return -jnp.sum((p * 2.0) ** 2)
+
+
+def of_two_lengths(p, data):
+    return -jnp.sum((data["x"] @ p["weights"] - data["y"]) ** 2)
+
+
+def of_other_columns(p, data):
+    return -jnp.sum(jnp.dot(data["y"], p["weights"]) ** 2)
+
+
+def of_too_many_indices(p):
+    return -(p["mu"][0] ** 2)
+
+
+MISSHAPEN = {
+    of_one_tuple: ("data is a tuple of 2", "take what it holds as data[0], or give one array", TypeError),
+    of_a_dict: ("p is a dict of 2", "by its names, p['mu']", TypeError),
+    of_two_lengths: ("(4,), (3,)", "data['y'] has shape (3,) and data['x'] has shape (4, 2)", TypeError),
+    of_other_columns: ("(3,) and (2,)", "data['y'] has shape (3,) and p['weights'] has shape (2,)", TypeError),
+    of_too_many_indices: ("array is 0-dimensional", "p['mu'] has shape ()", IndexError),
+}
+
 UNTRACEABLE = {
     branch: ('if p["mu"] > 0:', "use jnp.where", jax.errors.TracerBoolConversionError),
     inside_another: ('if p["mu"] > 0:', "use jnp.where", jax.errors.TracerBoolConversionError),
@@ -106,6 +135,33 @@ def number_of(line):
     """In this file."""
     with open(__file__, encoding="utf-8") as file:
         return next(number for number, text in enumerate(file, 1) if line in text)
+
+
+@pytest.mark.parametrize("function", MISSHAPEN, ids=lambda function: function.__name__)
+def test_shapes_that_do_not_go_together_are_shown_with_the_line(function):
+    wrong, remedy, cause = MISSHAPEN[function]
+    data = (1, 2.5) if function is of_one_tuple else {"x": np.ones((4, 2)), "y": np.ones(3)}
+    takes_data = function.__code__.co_argcount == 2
+    with pytest.raises(ValueError, match=r"^log_density: ") as caught:
+        qd.fit(function, START, data=data if takes_data else None, progress=False)
+    message = str(caught.value)
+    assert f"test_explained_errors.py, line {function.__code__.co_firstlineno + 1}, `" in message
+    assert wrong in message
+    assert remedy in message
+    assert isinstance(caught.value.__cause__, cause)
+    assert isinstance(caught.value, cause)  # who catches what JAX raises still does
+
+
+@pytest.mark.parametrize("said", ["cannot reshape this table", "unsupported operand type(s) for tuple"])
+def test_their_own_errors_stay_theirs_whatever_the_words(said):
+    theirs = TypeError(said)
+
+    def failing(p, data):
+        raise theirs
+
+    with pytest.raises(TypeError) as caught:
+        qd.fit(failing, START, data=(1, 2.5), progress=False)
+    assert caught.value is theirs
 
 
 @pytest.mark.parametrize("function", UNTRACEABLE, ids=lambda function: function.__name__)

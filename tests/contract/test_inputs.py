@@ -1,6 +1,7 @@
 """Numbers, lists and tables as people write them: taken for what they mean, or refused by name."""
 
 from collections import OrderedDict
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 import quenched as qd
-from quenched.numbers import read_arrays
+from quenched.numbers import read_arrays, read_data
 
 pandas = pytest.importorskip("pandas")
 
@@ -49,6 +50,28 @@ def test_a_list_is_an_array_in_start_data_and_hyper():
     )
     assert found.mean["cuts"].shape == (3,)
     np.testing.assert_allclose(found.hyper["h"], 0.0, atol=1e-2)
+
+
+@pytest.mark.parametrize("data", [(1, 2, 3), (1.0, 2.0, 3.0), [(1, 2), (3, 4), (5, 6)], (1,)])
+def test_a_tuple_of_numbers_is_an_array_of_data(data):
+    found = fit(lambda w, data: -0.5 * jnp.sum((data - w) ** 2), 0.0, data=data)
+    assert found.mean == pytest.approx(np.mean(data))
+
+
+class Counts(NamedTuple):
+    """What means something of its own."""
+
+    successes: int
+    trials: int
+
+
+@pytest.mark.parametrize(
+    "data", [(3, 2.5), (np.ones(2), 1.0), Counts(1, 2), ((1, 2), (3, 4)), (), [(1, 2), (3,)], (True, 1)]
+)
+def test_other_tuples_stay_what_they_are(data):
+    read = read_data("data", data)
+    assert type(read) is type(data)
+    assert jax.tree.structure(read) == jax.tree.structure(data)
 
 
 def test_a_mask_that_masks_nothing_changes_nothing():

@@ -7,6 +7,7 @@ from scipy import optimize
 
 import problems
 import quenched as qd
+from quenched.trust import Trust
 
 
 def test_a_gaussian_is_exact():
@@ -66,6 +67,31 @@ def test_a_singular_hessian_is_survived():
     np.testing.assert_allclose(fit.mean.sum(), 1.0, atol=1e-6)
     assert np.isfinite(fit.covariance).all()
     assert "not a maximum in 1 direction" in fit.verdict
+
+
+@pytest.mark.parametrize(
+    "log_density",
+    [
+        lambda w: 0.0 * w.sum(),
+        lambda w: w[0],
+        lambda w: -0.5 * (w[0] + w[1] - 1.0) ** 2,
+        lambda w: -0.5 * w[0] ** 2 + 2.0 * w[1] ** 2 - w[1] ** 4,
+        lambda w: -jnp.sum(jnp.exp(-w)),  # its curvature and its slope vanish together: Newton's steps promise nothing
+    ],
+    ids=["flat", "rising", "flat along one", "saddle", "levelling off"],
+)
+def test_what_is_no_maximum_has_not_converged(log_density):
+    fit = qd.laplace(log_density, np.zeros(2), progress=False)
+    assert fit.status is qd.Status.NO_MAXIMUM
+    assert not fit.converged
+    assert "Converged" not in fit.verdict
+    assert fit.answer.trust is Trust.NEITHER
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e7])
+def test_a_maximum_far_away_is_one(scale):
+    fit = qd.laplace(lambda w: -0.5 * jnp.sum((w - 3.0 * scale) ** 2) / scale**2, np.zeros(2), progress=False)
+    assert fit.status is qd.Status.CONVERGED
 
 
 def test_constraints_and_precisions_work_as_in_fit():

@@ -37,9 +37,9 @@ def laplace(
 ) -> Fit:
     """Laplace's approximation of a log density, on the real line.
 
-    Takes what `fit` takes. A Hessian that is singular or indefinite at the mode is made positive definite, and the
-    verdict names the directions. Precisions of a Gaussian prior and of the noise are learned as in `fit`, from the
-    approximation itself.
+    Takes what `fit` takes. A Hessian that is singular or indefinite at the mode is made positive definite; the status is
+    then `no_maximum`, as where the search runs away, and the verdict names the directions. Precisions of a Gaussian prior
+    and of the noise are learned as in `fit`, from the approximation itself.
 
     Returns
     -------
@@ -64,16 +64,18 @@ def laplace(
         if mode is None:
             run.refuse(0, why)
             return told(run.fits()[0], throw)
-        code = Code.CONVERGED if mode.converged else Code.MAX_EVALUATIONS
         posterior = run.settings.family.member(mode.point[None], mode.precision[None], space.sizes)
-        note = _note(mode, space.coordinate_names())
+        bad, note = _note(mode, space.coordinate_names())
+        code = Code.CONVERGED if mode.converged else Code.MAX_EVALUATIONS
+        if (mode.converged and bad) or run.has_run_away(mode, jax.tree.map(lambda leaf: leaf[0], posterior)):
+            code = Code.NO_MAXIMUM
         fits = run.judge(posterior, jax.tree.map(lambda leaf: np.asarray(leaf)[None], mode.hyper), code, note)
     found = replace(fits[0], settings={**fits[0].settings, "log_evidence": mode.evidence()})
     return told(found, throw)
 
 
-def _note(mode: Mode, names: list[str]) -> str:
-    """What is wrong with the curvature, if anything."""
+def _note(mode: Mode, names: list[str]) -> tuple[int, str]:
+    """Along how many directions the curvature is none of a maximum, and what is to be said of it."""
     evidence = f"Laplace's estimate of the log evidence is {mode.evidence():.4f} nats."
     scaled = mode.precision / np.sqrt(
         np.outer(np.abs(np.diag(mode.precision)), np.abs(np.diag(mode.precision))) + 1e-300
@@ -81,11 +83,11 @@ def _note(mode: Mode, names: list[str]) -> str:
     values, vectors = np.linalg.eigh(0.5 * (scaled + scaled.T))
     bad = [index for index, value in enumerate(values) if value < _FLAT]
     if not bad:
-        return evidence
+        return 0, evidence
     worst = [
         f"{names[int(np.argmax(np.abs(vectors[:, i])))]} ({'flat' if values[i] > -_FLAT else 'uphill'})" for i in bad
     ]
-    return (
+    return len(bad), (
         f"The log density is not a maximum in {len(bad)} direction(s), mostly along {', '.join(worst[:4])}; the "
         f"curvature there was made positive, so its standard deviation is a guess. {evidence}"
     )

@@ -20,7 +20,7 @@ from quenched.diagnostics.nested import nested_errors
 from quenched.diagnostics.optimisation import OptimisationError, optimisation_error
 from quenched.diagnostics.skewness import skewness
 from quenched.diagnostics.sums_of_terms import TermsResponse, terms_draw_error, terms_optimisation_error
-from quenched.families import NestedGaussian
+from quenched.families import Bound
 from quenched.fitting import Watcher, with_hints
 from quenched.numbers import whole_number
 from quenched.objective import Objective
@@ -214,8 +214,7 @@ def diagnose(fit: Fit, *, replicates: int = _REPLICATES, samples: int = _SAMPLES
     if not np.isfinite(fit.bound):
         raise ValueError(f"fit: its bound is {fit.bound}, so there is nothing to diagnose. {fit.message}")
     with in_double(), quiet_blas(problem.target.on_host), Watcher(progress, None) as watch:
-        of_bound = _of_nested if isinstance(member, NestedGaussian) else _of_terms if member.on_host else _of_draws
-        found = of_bound(fit, replicates, watch, progress)
+        found = _FOUND[member.family.bound](fit, replicates, watch, progress)
         watch.say("how far the family is from the target")
         samples = int(np.clip(_MOST_NUMBERS / (problem.dim + problem.n_rows), min(100, samples), samples))
         importance = weigh(problem, member, hyper, samples, seed)
@@ -291,3 +290,6 @@ def _of_nested(fit: Fit, replicates: int, watch: Watcher, progress: bool) -> _Fo
     found = nested_errors(fit, replicates, watch, progress)
     ones = np.ones(fit.posterior.dim)
     return _Found(found.optimisation, found.errors, ones, found.linear_response, found.n_evaluations, found.outer)
+
+
+_FOUND = {Bound.ON_DRAWS: _of_draws, Bound.OF_TERMS: _of_terms, Bound.NESTED: _of_nested}

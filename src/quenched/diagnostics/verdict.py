@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from quenched.families import LowRank
 from quenched.results import rows_of
 from quenched.targets import EntropyForm
 from quenched.transforms import real_names
@@ -36,8 +35,6 @@ _OUTER_KEPT = 0.9  # of the outer samples, by weights of a posterior that follow
 _UNSURE = 0.25  # relative error of an error that comes from a few sets of draws
 _WIDER = 1.15  # times the family's own standard deviation
 _SKEWED = 0.3
-_MORE_DIRECTIONS = 4  # times as many, where a diagonal and some directions are far off
-_MANY = 300  # parameters of a sum of terms beyond which a dense warped posterior takes long
 
 
 class Finding(NamedTuple):
@@ -104,14 +101,10 @@ def advice_on(d: "Diagnosis") -> str:
 
 
 def _warped(fit: "Fit") -> str:
-    """The option by which the posterior may be skewed, or follow more correlations; nothing if it has been."""
-    family = fit.settings["family"]
-    if family in ("warped", "sparse warped", "nested"):
-        return ""
-    chosen = fit.posterior.member.family
-    if isinstance(chosen, LowRank):
-        return f"family=qd.LowRank({_MORE_DIRECTIONS * chosen.rank}), or write it as a sum of terms (qd.sum_of)"
-    return "family=qd.Sparse(warped=True)" if family == "sparse" and fit.posterior.dim > _MANY else 'family="warped"'
+    """The option by which the posterior may be skewed, or follow more correlations; nothing if that was tried."""
+    family = fit.posterior.member.family
+    tried = fit.settings["family"] != family.name  # a fit of another family has gone back to this one
+    return "" if tried else family.advice(fit.posterior.dim)
 
 
 def _more_draws(d: "Diagnosis", use: str = "Use") -> str:

@@ -6,7 +6,7 @@ from quenched.families.elimination import Factor, factor
 from quenched.families.elimination_order import make_pattern
 from quenched.families.files import read_member, write_member
 from quenched.families.full import Full, FullGaussian, from_scale
-from quenched.families.gaussian import Family
+from quenched.families.gaussian import Bound, Family
 from quenched.families.low_rank import LowRank, LowRankGaussian
 from quenched.families.member import LOG_TWO_PI, Member, ask
 from quenched.families.monomials import count_monomials, monomials
@@ -29,6 +29,7 @@ __all__ = [
     "AtDraws",
     "Blocks",
     "BlocksGaussian",
+    "Bound",
     "Diagonal",
     "Factor",
     "Family",

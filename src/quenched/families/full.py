@@ -74,6 +74,7 @@ class Full(Family):
     """Every pair of parameters may correlate."""
 
     affine: ClassVar[bool] = True
+    every_gaussian: ClassVar[bool] = True
 
     @property
     def name(self):
@@ -86,6 +87,11 @@ class Full(Family):
         """As few as go most of the way up; of very few coordinates, enough to see on others what they cost."""
         dim = sum(sizes)
         return 64 if dim <= _FEW_COORDINATES else max(32, 4 * dim)
+
+    def warps(self, dim, n_draws):
+        from quenched.families.warped import Warped
+
+        return (Warped.affordable(dim, n_draws),)
 
     def member(self, mean, precision, sizes):
         return from_scale(mean, factor_of_inverse(precision))

@@ -26,6 +26,7 @@ from quenched.numbers import whole_number
 # Coordinates up to which draws are matched all together, which makes Gaussian targets exact. Beyond, directions stay as they
 # are found at the start: with fewer draws than coordinates they would turn to where no draw is.
 _MATCHED = 1024
+_MORE_DIRECTIONS = 4  # times as many, where these are not enough
 
 
 class LowRankGaussian(Gaussian):
@@ -183,29 +184,27 @@ class LowRank(Family):
         dim = sum(sizes)
         return max(64, 2 * dim) if dim <= _MATCHED else max(256, 8 * (self.rank + 1))
 
+    def directions(self, dim):
+        return min(self.rank, dim)
+
+    def advice(self, dim):
+        return f"family=qd.LowRank({_MORE_DIRECTIONS * self.rank}), or write it as a sum of terms (qd.sum_of)"
+
     def member(self, mean, precision, sizes):
         mean, precision = with_equal_axes(mean, precision, 2)
         rank = min(self.rank, mean.shape[-1])
         stack = precision.reshape(-1, *precision.shape[-2:])
         parts = [nearest(one, rank) for one in stack]
-        return self._made(mean, *(np.array([part[i] for part in parts]) for i in range(3)))
+        return self.along(mean, *(np.array([part[i] for part in parts]) for i in range(3)))
 
     def isotropic(self, mean, scale, sizes):
         mean, scale = with_equal_axes(mean, scale, 1)
         rank, dim, count = min(self.rank, mean.shape[-1]), mean.shape[-1], int(np.prod(mean.shape[:-1]))
         straight = np.broadcast_to(np.eye(dim, rank), (count, dim, rank))
-        return self._made(mean, scale.reshape(count, dim), straight, np.ones((count, rank)))
+        return self.along(mean, scale.reshape(count, dim), straight, np.ones((count, rank)))
 
-    def along(
-        self, mean: np.ndarray, sds: np.ndarray, directions: np.ndarray, stretches: np.ndarray
-    ) -> LowRankGaussian:
-        """The member with these standard deviations, stretched along orthonormal directions (dim, k) in units of them."""
-        return self._made(mean, sds, directions, stretches)
-
-    def _made(
-        self, mean: np.ndarray, sds: np.ndarray, directions: np.ndarray, stretches: np.ndarray
-    ) -> LowRankGaussian:
-        """A stack of members from flat stacks of their parts."""
+    def along(self, mean, sds, directions, stretches):
+        """Or a stack of members, from flat stacks of their parts."""
         leading, dim, rank = mean.shape[:-1], mean.shape[-1], min(self.rank, mean.shape[-1])
         sds, stretches = sds.reshape(*leading, dim), stretches.reshape(*leading, rank)
         directions = directions.reshape(*leading, dim, rank)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenched.arrays import Array
-from quenched.families.gaussian import Family, with_equal_axes
+from quenched.families.gaussian import Bound, Family, with_equal_axes
 from quenched.families.member import Member
 from quenched.families.monomials import count_monomials, monomials
 from quenched.families.roles import correlation, location, shape, spread
@@ -265,6 +265,7 @@ class Nested(Family):
     degree: int = 2
     layout: Layout | None = None  # a full triangle unless told
     affine: ClassVar[bool] = False
+    bound: ClassVar[Bound] = Bound.NESTED
 
     @property
     def name(self):

@@ -1,4 +1,4 @@
-"""Every family that has a name, and every kind of member: a new one has its line here."""
+"""Every family of this library: a new one has its line here."""
 
 from quenched.families.blocks import BlocksGaussian
 from quenched.families.diagonal import Diagonal, DiagonalGaussian
@@ -11,20 +11,16 @@ from quenched.families.sparse import Sparse, SparseGaussian
 from quenched.families.stretched import StretchedGaussian
 from quenched.families.warped import Warped, WarpedGaussian
 
-families: dict[str, Family] = {  # as in `family=...`
-    "full": Full(),
-    "diagonal": Diagonal(),
-    "warped": Warped(),
-    "sparse": Sparse(),
-}
+# What `family=...` makes of its name, if it goes by name alone; and its members, which files call by their classes.
+_KNOWN: tuple[tuple[Family | None, *tuple[type[Member], ...]], ...] = (
+    (Full(), FullGaussian),
+    (Diagonal(), DiagonalGaussian),
+    (None, BlocksGaussian),
+    (Warped(), WarpedGaussian),
+    (None, NestedGaussian),
+    (Sparse(), SparseGaussian, StretchedGaussian),
+    (None, LowRankGaussian),
+)
 
-member_kinds: dict[str, type[Member]] = {  # as files call them
-    "FullGaussian": FullGaussian,
-    "DiagonalGaussian": DiagonalGaussian,
-    "BlocksGaussian": BlocksGaussian,
-    "WarpedGaussian": WarpedGaussian,
-    "NestedGaussian": NestedGaussian,
-    "SparseGaussian": SparseGaussian,
-    "StretchedGaussian": StretchedGaussian,
-    "LowRankGaussian": LowRankGaussian,
-}
+families: dict[str, Family] = {family.name: family for family, *_ in _KNOWN if family is not None}
+member_kinds: dict[str, type[Member]] = {kind.__name__: kind for _, *kinds in _KNOWN for kind in kinds}

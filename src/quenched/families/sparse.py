@@ -14,7 +14,7 @@ import numpy as np
 from quenched.arrays import Array
 from quenched.families.elimination import Factor, factor
 from quenched.families.elimination_order import make_pattern
-from quenched.families.gaussian import Family, with_equal_axes
+from quenched.families.gaussian import Bound, Family, with_equal_axes
 from quenched.families.member import Member
 from quenched.families.positive_definite import positive_definite
 from quenched.families.roles import correlation, location
@@ -23,6 +23,7 @@ from quenched.frozen import static
 from quenched.text import shown
 
 MOST_DENSE = 6000  # coordinates up to which a dense covariance is written out
+_MOST_WARPED = 300  # parameters beyond which a dense warped posterior takes long
 # Of the precisions that were asked of last: the same numbers come in many arrays, as rows of what fits have reached.
 _FACTORS: deque[tuple[np.ndarray, Factor]] = deque(maxlen=4)
 _AT_A_TIME = 64  # draws that are placed
@@ -153,6 +154,8 @@ class Sparse(Family):
     True
     """
 
+    bound: ClassVar[Bound] = Bound.OF_TERMS
+
     warped: bool = False
     pattern: Pattern | None = field(default=None, repr=False, kw_only=True)
 
@@ -181,6 +184,21 @@ class Sparse(Family):
         if self.warped and isinstance(member, SparseGaussian):
             return StretchedGaussian(member, np.zeros(np.shape(member.mean)))  # pyright: ignore
         return member.gaussian if not self.warped and isinstance(member, StretchedGaussian) else member
+
+    def within(self, pattern):
+        return Sparse(self.warped, pattern=pattern)
+
+    def warps(self, dim, n_draws):
+        """Each parameter skewed by itself, and all together where they are few."""
+        from quenched.families.warped import Warped
+
+        by_itself = Sparse(warped=True)
+        return (by_itself,) if dim > _MOST_WARPED else (by_itself, Warped.affordable(dim, n_draws))
+
+    def advice(self, dim):
+        if self.warped or dim <= _MOST_WARPED:
+            return super().advice(dim)
+        return "family=qd.Sparse(warped=True)"
 
     def groups(self, sizes):
         return None

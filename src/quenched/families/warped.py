@@ -32,6 +32,7 @@ from quenched.text import shown
 
 _FEW_COORDINATES = 32  # that bend unless told otherwise: the numbers grow with their cube, the draws with their square
 _MOST_COORDINATES = 128  # that can bend
+_BENT_UNASKED = 5  # coordinates, at the most: of ten, a bent posterior follows the draws that it is given
 
 
 class WarpedGaussian(Member):
@@ -157,10 +158,17 @@ class Warped(Family):
 
     bend: bool | None = None
     affine: ClassVar[bool] = False
+    judged_by_checks: ClassVar[bool] = True
 
     def __post_init__(self):
         if not (self.bend is None or isinstance(self.bend, bool)):
             raise ValueError(f"Warped(bend={shown(self.bend)}): give True, False, or None.")
+
+    @classmethod
+    def affordable(cls, dim: int, n_draws: int) -> "Warped":
+        """One that bends only if it can begin with so many draws, and has few coordinates to bend."""
+        few = dim <= _BENT_UNASKED and cls().first_draws((dim,)) <= n_draws
+        return cls(bend=None if few else False)
 
     @property
     def name(self):

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 
 from quenched.draws import Draws, TermDraws, term_draws
 from quenched.execute import Elsewhere, Execution, Here, InBlocks, Pool, Sharded, agreed, writes
-from quenched.families import Family, Sparse
+from quenched.families import Bound, Family
 from quenched.files import read_path_to_write
 from quenched.fitting import options
 from quenched.fitting.linearised import ByValues
@@ -69,7 +69,7 @@ class Asked:
         if model.target.terms is not None:
             check_terms(model.target.terms, model.target.data, space, model.data, model.hyper)
         family, method = options.read_family(self.family), options.read_method(self.method)
-        if isinstance(family, Sparse):
+        if family.bound is Bound.OF_TERMS:
             return self._run_of_terms(family, model, space, points, watch, rows, resumed)
         if not model.target.gives_gradient and isinstance(method, Joint):
             method = ByValues(method)
@@ -93,7 +93,7 @@ class Asked:
 
     def _run_of_terms(
         self,
-        family: Sparse,
+        family: Family,
         model: Model,
         space: Space,
         points: np.ndarray,
@@ -107,7 +107,7 @@ class Asked:
         seed = seed_number("seed", self.seed)
         problem = make_problem(model.target, space, model.data, model.hyper, Here(self._memory()), model)
         structure = structure_of(problem)
-        family = replace(family, pattern=structure.pattern)
+        family = family.within(structure.pattern)
         default = family.first_draws(space.sizes) * (_MORE_IF_CROWDED if structure.crowded else 1)
         first = term_draws(default if self.draws is None else self.draws, seed)
         if resumed is not None and resumed.settings["draws"] == TermDraws.kind and self.draws is None:

@@ -145,7 +145,7 @@ def fit(
         result = _fitted(model, resumed, asked, watch)
         if auto:
             result = remedied(result, asked, lambda again: _fitted(model, result, again, watch))
-    if (family is None or auto) and (why := options.why_low_rank(chosen, result.posterior.dim)):
+    if (family is None or auto) and (why := options.why_low_rank(own, result.posterior.dim)):
         result = replace(result, remarks=(*result.remarks, why))
     return told(result, throw)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.draws import Purpose, generator
-from quenched.families import LowRank, Member, ask, leading
+from quenched.families import Family, Member, ask, leading
 from quenched.objective import Problem, cut
 from quenched.targets import Hyper
 
@@ -18,12 +18,10 @@ _STEP = 1.0  # posterior sds to either side: curvature as wide as the posterior 
 _FLATTEST = 1e-6  # eigenvalue: of a direction a thousand times wider
 
 
-def along_curvature(
-    problem: Problem, family: LowRank, posterior: Member, hyper: Hyper, seed: int
-) -> tuple[Member, int]:
+def along_curvature(problem: Problem, family: Family, posterior: Member, hyper: Hyper, seed: int) -> tuple[Member, int]:
     """The member around a posterior that stretches along the leading directions there, and the gradients it took."""
     mean, sds = np.asarray(posterior.mean), np.sqrt(np.asarray(ask(posterior, "variance")))
-    rank = min(family.rank, len(mean))
+    rank = family.directions(len(mean))
     steps = min(len(mean), 4 * rank + 30)
 
     def product(vector: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from quenched.draws import Draws
-from quenched.families import Full, Member, from_scale
+from quenched.families import Member
 from quenched.fitting.ascent import Ascent, Watch
 from quenched.fitting.method import Base, Joint, Method
 from quenched.objective import Objective, place
@@ -53,7 +53,7 @@ class ByValues(Method):
         return self.joint.name
 
     def run(self, objective, base, slack, watch, record):
-        if not isinstance(base.origin.reference.family, Full) or slack == 0.0:
+        if not base.origin.reference.family.every_gaussian or slack == 0.0:
             return self.joint.run(objective, base, slack, watch, record)
         draws = _enough(objective.draws, objective.problem.dim)
         if draws is None:
@@ -143,9 +143,8 @@ def _moved(posterior: Member, at: Quadratic, size: float) -> Member:
     precision = (1.0 - size) * np.eye(len(at.gradient)) - size * at.hessian
     values, basis = np.linalg.eigh(precision)
     values = np.clip(values, _WIDEST**-2, _WIDEST**2)
-    covariance = (basis / values) @ basis.T
-    inner = from_scale(covariance @ (size * at.gradient), np.linalg.cholesky(covariance))
-    return posterior.moved(inner)
+    mean = basis @ ((basis.T @ (size * at.gradient)) / values)
+    return posterior.moved(posterior.family.member(mean, (basis * values) @ basis.T, (len(mean),)))
 
 
 def _bound(objective: Objective, posterior: Member, base: Base) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from quenched.draws import Draws, make, smallest
 from quenched.execute import out_of_memory, read_mesh
-from quenched.families import Family, LowRank, Member, cholesky_or_nan, families, from_scale
+from quenched.families import Family, Full, LowRank, Member, Sparse, cholesky_or_nan, families, from_scale
 from quenched.fitting.method import Joint, Method
 from quenched.numbers import positive_number, real_array, whole_number
 from quenched.targets import EntropyForm, Form, Target, Terms, in_files, kept_from_a_trace
@@ -33,7 +33,7 @@ def read_family(family: Any) -> Family:
     )
 
 
-def default_family(target: Target, start: Any, method: Any, draws: Any, executor: Any) -> str | Family:
+def default_family(target: Target, start: Any, method: Any, draws: Any, executor: Any) -> Family:
     """The family of a fit that was not asked for one.
 
     Sparse for a sum of terms, full for any other density; of low rank where either would be too large, if nothing asked
@@ -41,23 +41,23 @@ def default_family(target: Target, start: Any, method: Any, draws: Any, executor
     """
     plain = isinstance(method, Joint) and not isinstance(draws, Draws) and executor is None
     if not plain or (target.terms is not None and in_files(target.data)):
-        return "full"
+        return Full()
     leaves = jax.tree_util.tree_flatten_with_path(start)[0]
     try:
         sizes = {leaf_name(path): int(np.size(leaf)) for path, leaf in leaves}
     except Exception:  # of whatever it is: it is refused in words when it is read
-        return "full"
+        return Full()
     if target.terms is None:
-        return "full" if sum(sizes.values()) <= _MOST_FULL else LowRank()
-    return "sparse" if _largest_clique(target.terms, sizes) <= _MOST_MET else LowRank()
+        return Full() if sum(sizes.values()) <= _MOST_FULL else LowRank()
+    return Sparse() if _largest_clique(target.terms, sizes) <= _MOST_MET else LowRank()
 
 
-def why_low_rank(chosen: Any, dim: int) -> str:
+def why_low_rank(chosen: Family, dim: int) -> str:
     """A remark on a family that was not asked for; nothing on the usual ones."""
-    if not isinstance(chosen, LowRank):
+    if not chosen.directions(dim):
         return ""
     return (
-        f"{dim} parameters are many for a full covariance, so this one is diagonal plus {chosen.rank} directions; "
+        f"{dim} parameters are many for a full covariance, so this one is diagonal plus {chosen.directions(dim)} directions; "
         "family=... overrules it, and a sum of terms (quenched.sum_of) may be full at a lower price."
     )
 

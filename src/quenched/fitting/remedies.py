@@ -3,16 +3,14 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from quenched.families import Family, Sparse, Warped
+from quenched.families import Bound, Family
 from quenched.fitting.asked import Asked
 from quenched.fitting.method import Joint
 from quenched.results import Fit, History
 from quenched.trust import BULK, Trust, gains
 
-_MOST_WARPED = 300  # parameters of a sum of terms up to which a warped posterior that is tried may be dense
-_MOST_BENT = 5  # parameters whose axes are bent unasked: of ten, a bent posterior follows the draws that it is given
 _TURNS = 6  # evaluations of the bound that a warp takes at least
-# A sparse fit draws in small spaces. What counts for it: draws for each parameter, and evaluations of all of them.
+# A fit of terms draws in small spaces. What counts for it: draws for each parameter, and evaluations of all of them.
 _IF_FULL = (8, 24)
 _NO_BETTER = "A warped posterior is no better on fresh draws."
 _TOO_LONG = 'A warped posterior would take more gradients than this one: ask for it with family="warped".'
@@ -21,7 +19,8 @@ _TOO_LONG = 'A warped posterior would take more gradients than this one: ask for
 def remedied(gaussian: Fit, asked: Asked, fitted: Callable[[Asked], Fit]) -> Fit:
     """The best of a Gaussian and of the warped families that are tried after it, until one is near enough; ties are for the first."""
     best = gaussian
-    for warped in _families(asked.family, gaussian):
+    draws, evaluations = _worth(gaussian)
+    for warped in asked.family.warps(gaussian.posterior.dim, max(draws, evaluations // _TURNS)):
         try:
             if not _invites(best):
                 break
@@ -31,21 +30,9 @@ def remedied(gaussian: Fit, asked: Asked, fitted: Callable[[Asked], Fit]) -> Fit
     return best
 
 
-def _families(family: str | Family, gaussian: Fit) -> tuple[Family, ...]:
-    """Those to be tried: for a sum of terms each parameter is skewed by itself, and all together where they are few."""
-    if family not in ("full", "sparse"):
-        return ()
-    dim, by_itself = gaussian.posterior.dim, (Sparse(warped=True),) if family == "sparse" else ()
-    if family == "sparse" and dim > _MOST_WARPED:
-        return by_itself
-    draws, evaluations = _worth(gaussian)
-    affordable = Warped().first_draws((dim,)) <= max(draws, evaluations // _TURNS)
-    return *by_itself, Warped(bend=None if dim <= _MOST_BENT and affordable else False)
-
-
 def _worth(gaussian: Fit) -> tuple[int, int]:
-    """Draws and gradients of a fit; of a sparse one as many as a full one would have taken."""
-    if not isinstance(gaussian.posterior.member.family, Sparse):
+    """Draws and gradients of a fit; of one of terms as many as a full one would have taken."""
+    if gaussian.posterior.member.family.bound is not Bound.OF_TERMS:
         return gaussian.n_draws, gaussian.n_evaluations
     draws = max(gaussian.n_draws, _IF_FULL[0] * gaussian.posterior.dim)
     return draws, max(gaussian.n_evaluations, _IF_FULL[1] * draws)
@@ -54,7 +41,7 @@ def _worth(gaussian: Fit) -> tuple[int, int]:
 def _affordable(asked: Asked, warped: Family, gaussian: Fit) -> Asked:
     """A warped fit that takes no more gradients than the Gaussian did: on no more draws, unless it needs them to begin."""
     asked = replace(asked, family=warped, draws=None, polishes=False)
-    if isinstance(warped, Sparse) or not isinstance(asked.method, Joint):
+    if warped.bound is Bound.OF_TERMS or not isinstance(asked.method, Joint):
         return asked
     draws, evaluations = _worth(gaussian)
     n = min(draws, evaluations // (2 * _TURNS))

@@ -8,7 +8,7 @@ import numpy as np
 
 from quenched.draws import CheckDraws, Draws
 from quenched.execute import Expired, Here, StuckProgram
-from quenched.families import Member, Sparse, Warped
+from quenched.families import Bound, Member
 from quenched.fitting.beginning import Beginning
 from quenched.fitting.drive import Driver, Entries, Record
 from quenched.fitting.monitor import FALL, check, doubled, draws_needed
@@ -37,14 +37,12 @@ class Rounds:
         self.raising = Raising(driver, standing.settings, slack=slack)
         self.beginning = Beginning(self.raising, standing)
         self.gaussian: Reached | None = None  # where fits of another family began
-        # What draws have cost a dense warp, with its many numbers, is seen on check draws: other draws' gradients say four
-        # times as much.
+        family = standing.settings.family
         enough = (standing.settings.n_check or _CHECKED) >= _CHECKED
-        self.judged_by_checks = isinstance(standing.settings.family, Warped) and enough
+        self.judged_by_checks = family.judged_by_checks and enough
         # What more check draws would tell of the weights is looked at when someone asks, where that is possible.
         here, traced = isinstance(self.problem.execution, Here), self.problem.programs is not None
-        family = standing.settings.family
-        self.asked_later = family.affine and not isinstance(family, Sparse) and here and traced
+        self.asked_later = family.affine and family.bound is Bound.ON_DRAWS and here and traced
         self.follows = np.zeros(standing.batch.n, bool)  # those that follow their draws, and were broken off
 
     @property

@@ -8,9 +8,9 @@ import numpy as np
 
 from quenched.draws import check_draws_of
 from quenched.execute import Expired, Here
-from quenched.families import Member, Sparse
+from quenched.families import Bound, Member
 from quenched.fitting.alone import Alone
-from quenched.fitting.blame import blame_start, sign_remark
+from quenched.fitting.blame import blame_flight, blame_start, blame_tails, sign_remark
 from quenched.fitting.drive import Driver, Entries
 from quenched.fitting.lanes import Lanes
 from quenched.fitting.newton import Mode, Search
@@ -52,7 +52,7 @@ class Run:
         self.standing = Standing(settings, batch, points)
         self.check_draws = check_draws_of(problem.dim, settings.seed)
         costs = self.standing.costs
-        self.alone = (TermsAlone if isinstance(family, Sparse) else Alone)(batch, watch, costs)
+        self.alone = (TermsAlone if family.bound is Bound.OF_TERMS else Alone)(batch, watch, costs)
         self.driver: Driver = self.alone
         if batch.n >= FEW and problem.programs is not None and settings.method.in_lanes and _is_light(problem):
             coupled = family.coupled_coordinates(problem.space.sizes)
@@ -123,6 +123,12 @@ class Run:
         if not at.finite[0]:
             return None, "start: the second derivatives of the log density are not finite there; start elsewhere."
         return rows(self.alone.modes(index, at, hyper, search)[1], 0), ""
+
+    def has_run_away(self, mode: Mode, posterior: Member) -> bool:
+        """Whether the search of the one problem there is has gone far along what does not fall off, whatever it says of its end."""
+        problem, start = self.batch.problem, self.points[0]
+        far = blame_flight(problem, posterior, start) is not None
+        return far and blame_tails(problem, start, mode.point, mode.hyper) is not None
 
     def judge(self, posterior: Member, hyper: Hyper, code: Code = Code.GIVEN, note: str = "") -> Fits:
         """Posteriors as they are, in rows: their bounds at the best precisions, and the check."""

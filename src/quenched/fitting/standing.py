@@ -137,7 +137,7 @@ class Standing:
         if place in self.messages:
             return self.messages[place]
         code = Code(int(self.reached.code[place]))
-        own = self._blamed(place, code, search) if code in (*SUSPECT, Code.MAX_EVALUATIONS) else None
+        own = self._blamed(place, code, search) if code in (*SUSPECT, Code.MAX_EVALUATIONS, Code.NO_MAXIMUM) else None
         return " ".join(
             part for part in (own or code.status.message, self.notes.get(place), self.cut_short.get(place)) if part
         )

@@ -14,7 +14,7 @@ import numpy as np
 
 from quenched.draws import Draws, Purpose, make, stream
 from quenched.execute import Expired
-from quenched.families import Diagonal, Family, LowRank, Member, Role, factor_of_inverse, roles
+from quenched.families import Diagonal, Family, Member, Role, factor_of_inverse, roles
 from quenched.fitting.ascent import Limits
 from quenched.fitting.blame import blame_draws, blame_start
 from quenched.fitting.drive import Driver, Entries
@@ -79,7 +79,7 @@ class Starter:
         if len(suspect) and not (self.driver.stopped and self.starts.found.all()):
             try:
                 self._at_short_fits(suspect)
-                if isinstance(self.family, LowRank) and self.driver.explains:
+                if self.family.directions(self.dim) and self.driver.explains:
                     self._along_curvature(suspect)
             except Expired:
                 if not self.starts.found.any():
@@ -174,7 +174,6 @@ class Starter:
 
     def _along_curvature(self, places: np.ndarray) -> None:
         """From where they stand, stretched along the directions in which the target departs most from independence."""
-        assert isinstance(self.family, LowRank)
         for place in places[self.starts.found[places]]:
             posterior, hyper = rows((self.starts.posterior, self.starts.hyper), place)
             problem = self.driver.batch.one(int(self.index[place]))

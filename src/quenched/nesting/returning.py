@@ -1,6 +1,7 @@
 """From a nested fit back to the fit of its outer parameters, to ask further questions about it."""
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
@@ -16,8 +17,8 @@ from quenched.results import Fit, require_origin
 
 def outer_of(fit: Fit) -> Fit:
     """The outer posterior of a nested fit, judged by the bounds that the inner Gaussians reach, on the draws it was fitted to."""
-    problem, member, settings = require_origin(fit).problem, fit.posterior.member, fit.settings
-    assert isinstance(member, NestedGaussian)
+    problem, settings = require_origin(fit).problem, fit.settings
+    member = cast(NestedGaussian, fit.posterior.member)
     point, seed = np.asarray(fit.posterior.mean), settings["seed"]
     posterior, given = Posterior(member.outer), problem.target.given(problem.data)
     with in_double():

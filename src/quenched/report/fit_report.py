@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from quenched.diagnostics import Diagnosis
+from quenched.families import Role, roles
 from quenched.files import read_path_to_write
 from quenched.plots import plot_corner, plot_correlation, plot_marginals, plot_monitor
 from quenched.report.markup import Level, Markup, facts, figure, table, verdict_box
@@ -191,7 +192,7 @@ def _arrays(fit: Fit, everything: Sequence[dict[str, Any]]) -> Markup:
 
 def _together(fit: Fit, numbers: int) -> Iterator[Any]:
     """How parameters vary together, as far as it can be drawn."""
-    if not 2 <= numbers <= _CORRELATED or fit.settings.get("family") == "diagonal":  # nothing to see
+    if not 2 <= numbers <= _CORRELATED or Role.CORRELATION not in roles(fit.posterior.member):  # nothing to see
         return
     with contextlib.suppress(ImportError):
         if numbers <= _PAIRS:

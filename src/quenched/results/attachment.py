@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from quenched.draws import TermDraws, make, term_draws
-from quenched.numbers import check_data, read_arrays
+from quenched.numbers import check_data, read_data
 from quenched.objective import Problem, make_problem, worth
 from quenched.precision import in_double
 from quenched.projected import ProjectedBound, bound_at
@@ -31,7 +31,7 @@ def attach(fit: Fit, log_density: Callable[..., Any] | Target | Model, data: Any
     with in_double():
         space = fit.space if model is None else _space_of(model, fit.space)
         data = model.data if data is None and model is not None else data
-        own = read_arrays("data", data)
+        own = read_data("data", data)
         check_data(target.handed(own))
         problem = make_problem(target, space, own, own_hyper(fit, target), model=model)
         known = fit.hyper if isinstance(fit.hyper, dict) else {}

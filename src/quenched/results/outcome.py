@@ -24,6 +24,7 @@ class Status(StrEnum):
     NOT_FINITE = "not_finite"
     INTERRUPTED = "interrupted"
     GIVEN = "given"
+    NO_MAXIMUM = "no_maximum"
 
     @property
     def message(self) -> str:
@@ -42,6 +43,8 @@ class Status(StrEnum):
             "not_finite": "The log density is not finite where it is needed.",
             "interrupted": f"Interrupted; what was reached is kept. Resume with start={start}.",
             "given": "The posterior was given; nothing was raised.",
+            "no_maximum": "The log density has no maximum here: it is flat, or still rises. Start elsewhere, give a proper "
+            "prior, or let qd.fit choose by the bound.",
         }[self.value]
 
 
@@ -56,6 +59,7 @@ class Code(IntEnum):
     NOT_FINITE = 5
     INTERRUPTED = 6
     GIVEN = 7
+    NO_MAXIMUM = 8
 
     @property
     def status(self) -> Status:

@@ -1,12 +1,14 @@
 """What goes wrong inside a person's own function, in words that name their line and the remedy.
 
-Only what JAX says of its tracers and arrays is translated, and a name that is missing from what the function was given, or asked
-for as an attribute of it; every other exception belongs to the function, and passes as it is.
+Only what JAX says of its tracers and arrays is translated, shapes that do not go together among it, and a name that is missing
+from what the function was given, or asked for as an attribute of it; every other exception belongs to the function, and passes
+as it is.
 """
 
 import ast
 import linecache
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import FrameType, TracebackType
@@ -32,6 +34,10 @@ class MissingKeyError(ValueError, KeyError):
 
     def __str__(self) -> str:  # a KeyError would show its text in quotation marks
         return self.args[0]
+
+
+class ShapeError(ValueError, TypeError, IndexError):
+    """Arrays that do not go together, or something that is no array; JAX calls it one or another of these."""
 
 
 class Explanation(NamedTuple):
@@ -74,6 +80,13 @@ _ASSIGNED = (
 )
 _IN_PLACE = "JAX arrays are not changed in place; use {0} = {0}.at[index].set(value)."
 _TORCH = "PyTorch cannot work with numbers that JAX traces; fit quenched.from_torch(log_density, start) instead."
+# What JAX says of arrays whose shapes do not go together, of indices that an array has not, and of what is no array.
+_SHAPES = re.compile(
+    r"incompatible shapes|contracting dimension|cannot reshape|cannot concatenate|must have the same shape|Size of label"
+    r"|inconsistent size for core dimension|must have ndim|Too many indices",
+    re.IGNORECASE,
+)
+_NO_ARRAYS = re.compile(r"unsupported operand type|requires ndarray or scalar arguments|can't multiply sequence")
 _TRACERS = tuple(kind for rule in _RULES for kind in rule.kinds)
 
 
@@ -89,7 +102,7 @@ def explained(error: Exception, name: str, *given: Any) -> Exception | None:
     given
         What the function was given.
     """
-    if isinstance(error, (UntraceableError, MissingKeyError)):
+    if isinstance(error, (UntraceableError, MissingKeyError, ShapeError)):
         return None  # it was already
     where = _innermost(error.__traceback__)
     says = _of_tracers(error)
@@ -97,8 +110,10 @@ def explained(error: Exception, name: str, *given: Any) -> Exception | None:
         return UntraceableError(f"{name}: {_place(where)}{says}")
     if isinstance(error, (AttributeError, TypeError, ValueError)) and _of_no_tensor(error) and _uses_torch(where):
         return UntraceableError(f"{name}: {_place(where)}{_TORCH}")
-    if isinstance(error, TypeError) and where is not None:
-        return _of_an_array(error, name, where)
+    if isinstance(error, TypeError) and where is not None and (told := _of_an_array(error, name, where)) is not None:
+        return told
+    if isinstance(error, (TypeError, ValueError, IndexError)) and where is not None:
+        return _of_shapes(error, name, where)
     if isinstance(error, KeyError) and error.args and where is not None:
         return _of_a_key(error.args[0], name, where, given)
     if isinstance(error, AttributeError) and isinstance(error.obj, Mapping) and error.name in error.obj:
@@ -199,6 +214,36 @@ def _of_an_array(error: TypeError, name: str, where: TracebackType) -> Exception
             "numbers, or give a dict of arrays."
         )
     return None
+
+
+def _of_shapes(error: Exception, name: str, where: TracebackType) -> ShapeError | None:
+    """Arrays that do not go together, with their shapes; or a dict, a list or a tuple that was taken for an array."""
+    expression, said = _expression(where), str(error).partition("\n")[0].rstrip(".")
+    if expression is None:  # as of `raise`: those words are the function's own
+        return None
+    parts = {ast.unparse(part): _value(part, where.tb_frame) for part in ast.walk(expression) if _is_named(part)}
+    arrays = {text: value for text, value in parts.items() if isinstance(value, (jax.Array, np.ndarray))}
+    others = {text: value for text, value in parts.items() if isinstance(value, (Mapping, list, tuple))}
+    others = {text: value for text, value in others.items() if type(value).__name__ in said or "sequence" in said}
+    if _NO_ARRAYS.search(said) and others:
+        text, value = next(iter(others.items()))
+        taken = f"by its names, {text}[{next(iter(value), '...')!r}]" if isinstance(value, Mapping) else f"as {text}[0]"
+        return ShapeError(
+            f"{name}: {_place(where)}{text} is a {type(value).__name__} of {len(value)}, with which JAX cannot reckon as with an "
+            f"array; take what it holds {taken}, or give one array, such as np.array([...])."
+        )
+    if not _SHAPES.search(said):
+        return None
+    seen = " and ".join(f"{text} has shape {value.shape}" for text, value in arrays.items())
+    return ShapeError(
+        f"{name}: {_place(where)}{said}{f'; here {seen}' if seen else ''}. Start and data must have the shapes that the function "
+        "expects: change them, or transpose, index or reshape there."
+    )
+
+
+def _is_named(part: ast.AST) -> bool:
+    """A name, or what a name holds."""
+    return isinstance(part, (ast.Name, ast.Subscript))
 
 
 def _mappings(tree: Any) -> Iterator[Mapping]:

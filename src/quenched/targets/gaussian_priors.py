@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from quenched.numbers import finite_number, given_function, positive_number, read_arrays, real_array
-from quenched.targets.explaining import explained
+from quenched.numbers import finite_number, given_function, positive_number, read_data, real_array
+from quenched.targets.explaining import ShapeError, explained
 from quenched.targets.form import DensePrior, ExactKLForm, GaussianPriorForm
 from quenched.targets.target import Target
 from quenched.text import harmless, shown
@@ -94,7 +94,7 @@ def regression(
     (array([1., 2.]), ['noise_precision', 'prior_precision'])
     """
     given_function("f", f, "f(parameters, X)")
-    X, y = read_arrays("X", X), read_arrays("y", y)
+    X, y = read_data("X", X), read_data("y", y)
     targets = real_array("y", y)
     if not targets.size:
         raise ValueError("y: is empty; there is nothing to fit.")
@@ -136,9 +136,11 @@ class HalfSquares:
                 return self.f(*arguments)
             returned.append(type(outputs).__name__ if shape is None else f"shape {shape}")
         told = None if returned or first_error is None else explained(first_error, "f", parameters, inputs)
-        if told is not None:
+        if told is not None and not isinstance(told, ShapeError):
             raise told from first_error
-        found = f"returned {returned[0]}" if returned else f"failed with: {first_error}"
+        found = (
+            f"returned {returned[0]}" if returned else f"failed with: {str(told or first_error).removeprefix('f: ')}"
+        )
         raise ValueError(f"f: f(parameters, X) {found}; it must return the shape of y, {self.shape}.")
 
 

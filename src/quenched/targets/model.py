@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.numbers import insist_tree, plain_array, read_arrays
+from quenched.numbers import insist_tree, plain_array, read_arrays, read_data
 from quenched.targets.mistaken import refuse_models_of_others
 from quenched.targets.target import Target, log_density
 from quenched.text import shown
@@ -101,7 +101,7 @@ def read_model(log_density: Any, start: Any, *, transforms: Any = None, data: An
     model = replace(model, **{name: value for name, value in given.items() if value is not None})
     insist_tree("start", model.start)
     hyper = jax.tree.map(_as_float, read_arrays("hyper", model.hyper))
-    return replace(model, data=read_arrays("data", model.data), hyper=hyper)
+    return replace(model, data=read_data("data", model.data), hyper=hyper)
 
 
 def _as_float(leaf: Any) -> Any:

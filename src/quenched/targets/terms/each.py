@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenched.numbers import given_function, insist_tree, plain_array, read_arrays
+from quenched.numbers import given_function, insist_tree, plain_array, read_data
 from quenched.targets.target import Target
 from quenched.targets.terms.in_files import extremes, spooled
 from quenched.targets.terms.sees import Dot, EachEntry, SparseRows, Whole, read_index
@@ -119,7 +119,7 @@ def _read_rows(data: Any) -> Any:
     insist_tree("data", data)
     is_iterator = lambda leaf: isinstance(leaf, Iterator)
     data = jax.tree.map(lambda leaf: spooled(leaf, "data") if is_iterator(leaf) else leaf, data, is_leaf=is_iterator)
-    rows = read_arrays("data", data)
+    rows = read_data("data", data)
     for path, leaf in jax.tree_util.tree_flatten_with_path(rows)[0]:
         name, array = dotted(path) or "data", plain_array("data", leaf)
         if array.dtype.kind not in "fiub":
