@@ -21,6 +21,7 @@ class _Waiting:
         self.open = 0  # functions under way that it may interrupt
         self.keeping = 0  # scopes that nothing may interrupt
         self.noted = False
+        self.obeyed = False  # since the outermost scope began
         self.before: Callable[[int, Any], Any] = signal.default_int_handler
 
     def note(self, number: int, frame: Any) -> None:
@@ -31,7 +32,11 @@ class _Waiting:
 
     def deliver(self, frame: Any = None) -> None:
         self.noted = False
-        self.before(signal.SIGINT, frame)
+        try:
+            self.before(signal.SIGINT, frame)
+        except BaseException:  # a handler of somebody's own may stop nothing
+            self.obeyed = True
+            raise
 
 
 _waiting = _Waiting()
@@ -64,7 +69,7 @@ def _install() -> bool:
         before = signal.getsignal(signal.SIGINT)
         if not callable(before):
             return False  # they are ignored, or end the process
-        _waiting.before, _waiting.noted = before, False
+        _waiting.before, _waiting.noted, _waiting.obeyed = before, False, False
         signal.signal(signal.SIGINT, _waiting.note)
     return True
 
@@ -105,6 +110,11 @@ def obey_interrupts() -> None:
     """Raise KeyboardInterrupt if Ctrl-C has been held back: called before each piece of work."""
     if _waiting.noted and not _waiting.keeping and _in_main_thread():
         _waiting.deliver()
+
+
+def interrupts_obeyed() -> bool:
+    """Whether Ctrl-C has ended a piece of work in this scope: whoever kept what was reached then, is not to begin another."""
+    return bool(_waiting.depth) and _waiting.obeyed and _in_main_thread()
 
 
 def _in_main_thread() -> bool:
