@@ -9,7 +9,7 @@ import time
 import pytest
 
 import quenched as qd
-from quenched.execute import obey_interrupts
+from quenched.interrupts import obey_interrupts
 from quenched.trust.further import look_further
 
 # The first round needs too few draws, so a second follows. When the checkpoint of the first is there, the model says

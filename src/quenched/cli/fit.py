@@ -82,7 +82,8 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Fit, print, save, report."""
     from quenched.cli.model import read_model_file
-    from quenched.execute import interrupts_held, interrupts_obeyed, interrupts_unobeyed, writes
+    from quenched.execute import writes
+    from quenched.interrupts import interrupts_held, interrupts_obeyed, interrupts_unobeyed
 
     mesh = None
     if options.distributed:
@@ -181,7 +182,7 @@ def _as_checked(fit: "Fit") -> "Fit":
 
 def _pressed() -> bool:
     """Whether Ctrl-C has been held back, so far."""
-    from quenched.execute import obey_interrupts
+    from quenched.interrupts import obey_interrupts
 
     try:
         obey_interrupts()

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from quenched.execute import interrupts_obeyed
 from quenched.families import Family, Sparse, Warped
 from quenched.fitting.asked import Asked
 from quenched.fitting.method import Joint
+from quenched.interrupts import interrupts_obeyed
 from quenched.results import Fit, History, Status
 from quenched.trust import BULK, Trust, gains
 
