@@ -518,6 +518,12 @@ def _itself():
     return value
 
 
+def _itself_by_name():
+    value: dict = {"a": 1.0, "b": 2.0}
+    value["itself"] = value
+    return value
+
+
 def _raises(*arguments, **options):
     raise ZeroDivisionError("of the user")
 
@@ -573,6 +579,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "tuple": lambda: (1.0, 2.0),
     "pair": lambda: Pair(1.0, np.ones(2)),
     "itself": _itself,
+    "itself by name": _itself_by_name,
     "set": lambda: {1, 2},
     "empty dict": lambda: {},
     "dict": lambda: {"a": 1.0, "b": np.ones(2)},

@@ -14,6 +14,7 @@ from quenched.text import dotted, harmless, shown
 
 _PLAIN = (int, float, np.integer, np.floating)
 _YES_OR_NO = (bool, np.bool_)
+_DEEPEST = 100  # containers in each other
 _MOST = 2**40  # things that can be counted: more fit into no machine
 
 
@@ -128,12 +129,24 @@ def given_function(name: str, value: Any, wanted: str) -> Callable[..., Any]:
 
 def insist_tree(name: str, tree: Any) -> None:
     """Refuse what JAX cannot take apart: keys that cannot be sorted, and what holds itself."""
+    if _is_too_deep(tree):
+        raise ValueError(f"{name}: holds itself, or is too deep; give a pytree of arrays.")
     try:
         jax.tree_util.tree_flatten_with_path(tree)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{name}={shown(tree)}: its keys cannot be sorted; let all of a dict be texts.") from error
-    except (RecursionError, SystemError) as error:  # the latter from the C++ of JAX
-        raise ValueError(f"{name}: holds itself, or is too deep; give a pytree of arrays.") from error
+
+
+def _is_too_deep(tree: Any) -> bool:
+    """Whether containers lie in each other without end, as JAX must not see: it takes the stack, and does not give it back."""
+    left = [(tree, 0)] if isinstance(tree, (dict, list, tuple)) else []
+    while left:
+        holder, depth = left.pop()
+        if depth > _DEEPEST:
+            return True
+        inner = holder.values() if isinstance(holder, dict) else holder
+        left += [(one, depth + 1) for one in inner if isinstance(one, (dict, list, tuple))]
+    return False
 
 
 def is_list_of_numbers(value: Any) -> bool:

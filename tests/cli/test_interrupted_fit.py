@@ -9,6 +9,7 @@ import time
 import pytest
 
 import quenched as qd
+from quenched.interrupts import obey_interrupts
 from quenched.trust.further import look_further
 
 # The first round needs too few draws, so a second follows. When the checkpoint of the first is there, the model says
@@ -126,6 +127,25 @@ def test_an_interrupt_while_the_target_is_looked_at_keeps_the_fit(diagnosis, cal
     assert "Converged" in printed
     assert qd.load(tmp_path / "out" / "model.npz").converged
     assert (tmp_path / "out" / "model.html").exists()
+
+
+def test_an_interrupt_that_costs_but_a_remark_ends_the_command_too(call, write, tmp_path, monkeypatch):
+    """The fit is all there and has converged; nobody wants to wait for a diagnosis."""
+
+    def pressed(run, fit):
+        os.kill(os.getpid(), signal.SIGINT)
+        obey_interrupts()
+
+    def diagnosed(fit, **options):
+        pytest.fail("a diagnosis, after Ctrl-C")
+
+    monkeypatch.setattr("quenched.fitting.run.Run.remarks", pressed)
+    monkeypatch.setattr("quenched.diagnostics.diagnose", diagnosed)
+    write("model.py", PRESSED.format(press="pass"))
+    code, printed, _ = call("fit", "model.py")
+    assert code == 130
+    assert "Converged" in printed
+    assert qd.load(tmp_path / "out" / "model.npz").converged
 
 
 # Ctrl-C, once or twice, when a module is imported for the first time; the arguments are the module, how often, and the command's.

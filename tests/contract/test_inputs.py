@@ -180,3 +180,39 @@ def test_keys_that_are_numbers_of_numpy_are_those_of_python():
     fit = qd.fit(density, {np.int64(3): np.zeros(2)}, **options)
     assert fit.mean[np.int64(3)].shape == fit.mean[3].shape == (2,)
     assert [type(key) for key in fit.mean] == [int]
+
+
+# What is refused before anything is computed.
+
+
+def test_what_holds_itself_never_reaches_jax():
+    """Which would take all of the stack that Python has, and not give it back."""
+    itself = {"a": 1.0, "b": 2.0}
+    itself["c"] = itself
+    deep = 1.0
+    for _ in range(5000):
+        deep = [deep]
+    for tree in (itself, deep):
+        with pytest.raises(ValueError, match="start: holds itself, or is too deep"):
+            fit(normal, tree)
+
+    def further(n):
+        return n and further(n - 1)
+
+    assert further(500) == 0
+
+
+@pytest.mark.parametrize(
+    ("axes", "message"),
+    [
+        ({"dims": ["k"]}, r"dims=\['k'\]: give a mapping"),
+        ({"dims": {"v": "k"}}, "dims: 'v' has 'k'; give a tuple of names"),
+        ({"dims": {"v": (3,)}}, r"dims: 'v' has \(3,\)"),
+        ({"coords": "k"}, "coords='k': give a mapping"),
+        ({"coords": {"k": "ab"}}, "coords: 'k' has 'ab'; give as many labels"),
+        ({"coords": {"k": 3}}, "coords: 'k' has 3"),
+    ],
+)
+def test_names_of_axes_are_read_with_the_model(axes, message):
+    with pytest.raises(ValueError, match=message):
+        qd.Model(normal, {"v": np.zeros(2)}, **axes)

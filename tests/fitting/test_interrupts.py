@@ -1,5 +1,7 @@
 """Ctrl-C as a user presses it: a real signal, in a process that must end well whatever JAX is doing."""
 
+import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -11,7 +13,16 @@ import numpy as np
 import pytest
 
 import quenched as qd
-from quenched.execute import interrupts_at_once, interrupts_held, interrupts_unobeyed, obey_interrupts
+from quenched.fitting.run import Run
+from quenched.interrupts import (
+    interrupts_afterwards,
+    interrupts_at_once,
+    interrupts_held,
+    interrupts_obeyed,
+    interrupts_unobeyed,
+    obey_interrupts,
+)
+from quenched.trust import lookout
 
 # A thread presses Ctrl-C once: when a file is there, or when the main thread is in a function of this name.
 PRESSED = """
@@ -131,6 +142,54 @@ def test_a_second_signal_ends_even_that():
             press()
 
 
+def test_a_signal_that_was_obeyed_is_known_until_the_outermost_scope_ends():
+    with interrupts_held():
+        with interrupts_held():
+            press()
+            assert not interrupts_obeyed()
+            with pytest.raises(KeyboardInterrupt):
+                obey_interrupts()
+        assert interrupts_obeyed()
+    assert not interrupts_obeyed()
+    with interrupts_held():
+        assert not interrupts_obeyed()
+
+
+def test_a_signal_that_stops_nothing_was_not_obeyed(heard):
+    with interrupts_held():
+        press()
+        obey_interrupts()
+        assert heard
+        assert not interrupts_obeyed()
+
+
+def test_a_signal_may_wait_until_all_is_done_and_is_not_forgotten():
+    done = []
+    with pytest.raises(KeyboardInterrupt), interrupts_afterwards():
+        done.append(press())
+    assert done
+    with interrupts_held():
+        with interrupts_afterwards():
+            press()
+        with pytest.raises(KeyboardInterrupt):
+            obey_interrupts()
+
+
+@pytest.mark.parametrize("noted", [True, False], ids=["a second one", "in a function on the host"])
+def test_a_signal_among_garbage_is_not_lost(noted):
+    """Python shows what a callback of its collector raises, and goes on."""
+    collected = lambda phase, info: press() if phase == "start" else None
+    with interrupts_held():
+        if noted:
+            press()
+        with contextlib.nullcontext() if noted else interrupts_at_once():
+            gc.callbacks.append(collected)
+            gc.collect()
+            gc.callbacks.remove(collected)
+        with pytest.raises(KeyboardInterrupt):
+            obey_interrupts()
+
+
 def test_a_signal_does_not_wait_for_a_function_on_the_host():
     with interrupts_held():
         with pytest.raises(KeyboardInterrupt), interrupts_at_once():
@@ -216,3 +275,97 @@ def test_a_signal_while_jax_traces_is_raised_by_us():
     with pytest.raises(KeyboardInterrupt) as raised:
         qd.fit(log_density, np.zeros(2), draws=8, progress=False)
     assert raised.traceback[-1].path.name == "interrupts.py"
+
+
+# Ctrl-C when a module of ours is imported for the first time, which is when a public name is first asked for.
+IMPORTED = """
+import os, signal, sys, traceback
+
+import quenched as qd
+
+
+class Presses:
+    def find_spec(self, name, path=None, target=None):
+        if name == "quenched.fitting.fit":
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+sys.meta_path.insert(0, Presses())
+try:
+    qd.fit
+except KeyboardInterrupt as error:
+    print(traceback.extract_tb(error.__traceback__)[-1].filename.rpartition("/")[2], hasattr(sys.modules["quenched.fitting"], "fit"))
+"""
+
+
+def test_a_signal_leaves_no_module_half_imported():
+    done = subprocess.run([sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "interrupts.py True", done.stderr
+
+
+def test_a_signal_while_a_target_is_looked_at_waits_for_the_end_of_that(monkeypatch):
+    fit = qd.fit(lambda w: -0.5 * (w @ w), np.zeros(2), draws=8, progress=False)
+    whole = lookout.look_further
+
+    def pressed(*inputs):
+        press()
+        return whole(*inputs)
+
+    monkeypatch.setattr(lookout, "look_further", pressed)
+    with pytest.raises(KeyboardInterrupt) as raised:
+        fit.verdict  # noqa: B018
+    assert raised.traceback[-1].path.name == "interrupts.py"
+    monkeypatch.undo()
+    assert fit.verdict
+
+
+def skewed(w):
+    return jnp.sum(0.5 * w - jnp.exp(w))
+
+
+def _pressed(monkeypatch, name, times):
+    """A method of runs, in which Ctrl-C is pressed when it has been called so many times; and the families that were fitted."""
+    fitted, whole = [], getattr(Run, name)
+
+    def pressing(run, *arguments, **options):
+        fitted.append(run.settings.family.name)
+        if len(fitted) == times:
+            press()
+            obey_interrupts()
+        return whole(run, *arguments, **options)
+
+    monkeypatch.setattr(Run, name, pressing)
+    return fitted
+
+
+def test_a_signal_among_remarks_begins_no_other_family(monkeypatch):
+    fitted = _pressed(monkeypatch, "remarks", 1)
+    fit = qd.fit(skewed, np.zeros(2), family="auto", progress=False)
+    assert fitted == ["full"]
+    assert fit.converged
+    assert "Interrupted before a warped posterior was found." in fit.message
+
+
+def test_a_signal_in_a_second_family_keeps_the_first(monkeypatch):
+    fitted = _pressed(monkeypatch, "fit", 2)
+    fit = qd.fit(skewed, np.zeros(2), family="auto", progress=False)
+    assert fitted == ["full", "warped"]
+    assert fit.converged
+    assert fit.settings["family"] == "full"
+    assert "Interrupted before a warped posterior was found." in fit.message
+
+
+class PressedLater(qd.Joint):
+    """Ctrl-C in the middle of the ascent of a warped posterior, which then has reached something."""
+
+    def run(self, objective, base, *arguments):
+        if not base.origin.reference.affine:
+            press()
+        return super().run(objective, base, *arguments)
+
+
+def test_a_signal_in_a_second_ascent_is_not_called_too_long():
+    fit = qd.fit(skewed, np.zeros(2), family="auto", method=PressedLater(), progress=False)
+    assert fit.converged
+    assert fit.settings["family"] == "full"
+    assert "Interrupted before a warped posterior was found." in fit.message

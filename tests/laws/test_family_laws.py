@@ -22,7 +22,7 @@ from quenched.families import (
     positive_definite,
     roles,
 )
-from quenched.families.triangle import pack, packed_size, unpack
+from quenched.families.triangle import pack, packed_size, solve_lower, unpack
 from quenched.frozen import Tree
 from quenched.posterior import Posterior
 
@@ -292,6 +292,13 @@ def test_triangles_pack_and_unpack(dim, seed, leading):
         assert vector.shape == (*leading, packed_size(dim))
         assert isinstance(vector, np.ndarray) == (kind is np.asarray)
         np.testing.assert_array_equal(unpack(vector, dim), np.tril(matrix, -1))
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_triangle_is_solved_where_a_pivot_underflows_although_the_diagonal_does_not(transposed):
+    lower = np.array([[1e-200, 0.0], [1.0, 1e-200]])
+    right = np.array([1.0, 0.0]) if transposed else np.array([0.0, 1.0])
+    np.testing.assert_array_equal(solve_lower(lower, 1e-200 * right, transposed=transposed), right)
 
 
 def some_precisions(leading, dim, seed):

@@ -18,8 +18,7 @@ import numpy as np
 import pytest
 
 import quenched as qd
-from quenched import files
-from quenched.execute import interrupts
+from quenched import files, interrupts
 from quenched.fitting.standing import Standing
 
 FAULTS: Counter[str] = Counter()

@@ -3,6 +3,7 @@
 import pickle
 import warnings
 
+import jax
 import numpy as np
 import pytest
 from scipy import sparse
@@ -308,6 +309,28 @@ def test_probit_probabilities_with_deviations_match_monte_carlo():
 def test_misuse_is_refused_before_anything_is_computed(estimator, y, message):
     with pytest.raises(ValueError, match=message):
         estimator.fit(features(4, 2), np.array(y))
+
+
+@pytest.mark.parametrize(
+    "estimator", [LinearRegression(), LogisticRegression(), PoissonRegression(), RelevanceVectorClassifier()]
+)
+def test_numbers_whose_squares_are_none_are_refused(estimator):
+    X, y = features(6, 2), np.array([0, 1, 0, 1, 1, 0])
+    huge = X.copy()
+    huge[2, 1] = 1e300
+    for given in (huge, sparse.csr_array(huge)):
+        with pytest.raises(ValueError, match=r"X: has an entry of 1e\+300.*larger unit"):
+            estimator.fit(given, y)
+    with pytest.raises(ValueError, match="X: has an entry of"):
+        clone(estimator).fit(X, y).predict(huge)
+    with pytest.raises(ValueError, match="y: has an entry of"):
+        LinearRegression().fit(X, 1e200 * y)
+
+
+def test_what_only_looks_as_if_it_named_an_argument_is_told_with_its_name():
+    """JAX has an X in its name, and refuses to make its keys an array."""
+    with pytest.raises(TypeError, match="X, y: JAX array with PRNGKey"):
+        LinearRegression().fit(jax.random.split(jax.random.key(0), 4), np.arange(4.0))
 
 
 def test_masks_are_not_forgotten():

@@ -163,6 +163,7 @@ def test_the_last_sample_is_never_dropped(blobs, monkeypatch):
         ({"labels": [0, 1, 2]}, r"labels has shape \(3,\)"),
         ({"labels": [0, 1, 0.5, 1]}, "labels has the value 0.5; give integers"),
         ({"labels": [0, 1, -1, 1]}, "labels has the value -1.0"),
+        ({"labels": [0, 1, 1e300, 1]}, r"labels has the value 1e\+300"),
         ({"labels": [1, 1, 1, 1]}, "labels are all 1; give samples of two"),
         ({"n_classes": 2, "labels": [0, 1, 2, 1]}, "n_classes is 2 but labels has 2"),
         ({"max_rounds": 0}, "max_rounds=0"),

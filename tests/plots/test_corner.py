@@ -30,6 +30,8 @@ def test_misuse_is_named():
         plot_corner({str(i): np.zeros(5) for i in range(17)})
     with pytest.raises(ValueError, match="same length"):
         plot_corner({"a": np.zeros(5), "b": np.zeros(6)})
+    with pytest.raises(ValueError, match=r"names='alpha': the samples have none of that name; did you mean 'alpha_1'"):
+        plot_corner({"alpha_1": np.zeros(5)}, names=["alpha"])
 
 
 def test_labels_of_two_lines_stay_two_and_long_ones_lose_their_middle():

@@ -175,6 +175,12 @@ def test_wrong_numbers_are_named(table, change, message):
         GroundMotion().fit(without(table, **{name: column}))
 
 
+@pytest.mark.parametrize(("name", "kind"), [("Mw", complex), ("fas", complex), ("R", "M8[s]")])
+def test_what_would_lose_a_part_is_no_column_of_numbers(table, name, kind):
+    with pytest.raises(ValueError, match=r"table: the \w+ is not a column of numbers: it has dtype"):
+        GroundMotion().fit(without(table, **{name: np.asarray(table[name]).astype(kind)}))
+
+
 def test_misuse_is_named(table, fitted):
     few = {name: column[:6] for name, column in table.items()}
     with pytest.raises(ValueError, match="5 points cannot determine 7 parameters"):

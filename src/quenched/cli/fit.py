@@ -82,7 +82,8 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Fit, print, save, report."""
     from quenched.cli.model import read_model_file
-    from quenched.execute import interrupts_held, interrupts_unobeyed, writes
+    from quenched.execute import writes
+    from quenched.interrupts import interrupts_held, interrupts_obeyed, interrupts_unobeyed
 
     mesh = None
     if options.distributed:
@@ -106,14 +107,16 @@ def run(options: argparse.Namespace) -> int:
         if not fit.history:
             say(f"quenched: {fit.verdict}\nNothing was reached, so nothing was saved.", complaint=True)
             return 1
-        judged = _judged(fit, file.path, options)
-        interrupted = fit.status == "interrupted" or judged is None
+        interrupted = (
+            fit.status == "interrupted" or interrupts_obeyed()
+        )  # also where all was reached but a remark, or a second family
+        judged = None if interrupted else _judged(fit, file.path, options)
         if first:
             with interrupts_unobeyed():
                 fit = judged or _as_checked(fit)
                 _print(fit, options.quiet)
                 _keep(fit, file.label, result_path)
-        if interrupted or _pressed():
+        if interrupted or judged is None or _pressed():
             return INTERRUPTED
     return 0 if fit.converged and fit.finite else 1
 
@@ -179,7 +182,7 @@ def _as_checked(fit: "Fit") -> "Fit":
 
 def _pressed() -> bool:
     """Whether Ctrl-C has been held back, so far."""
-    from quenched.execute import obey_interrupts
+    from quenched.interrupts import obey_interrupts
 
     try:
         obey_interrupts()

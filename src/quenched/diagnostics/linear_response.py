@@ -20,9 +20,9 @@ from quenched.compiling import compiled, program
 from quenched.diagnostics.conjugate_gradients import solve_all
 from quenched.diagnostics.curvature import Curvature
 from quenched.diagnostics.products import Products, by_differences, by_expansions, plan, width
-from quenched.execute import obey_interrupts
 from quenched.families import Role, roles
 from quenched.fitting import Watcher
+from quenched.interrupts import obey_interrupts
 from quenched.numbers import whole_number
 from quenched.objective import Coordinates
 from quenched.posterior import moment_draws

@@ -8,7 +8,6 @@ from quenched.execute.execution import Elsewhere, Execution, Here, Work
 from quenched.execute.executor import Evaluation, Executor
 from quenched.execute.footprint import bytes_held
 from quenched.execute.host import Host, HostFunction
-from quenched.execute.interrupts import interrupts_at_once, interrupts_held, interrupts_unobeyed, obey_interrupts
 from quenched.execute.kept import folder_of_programs, keep_programs
 from quenched.execute.living import Identified, Living
 from quenched.execute.lost import LostProcess
@@ -48,11 +47,7 @@ __all__ = [
     "effort",
     "exchanged",
     "folder_of_programs",
-    "interrupts_at_once",
-    "interrupts_held",
-    "interrupts_unobeyed",
     "keep_programs",
-    "obey_interrupts",
     "on_devices",
     "out_of_memory",
     "pickled",

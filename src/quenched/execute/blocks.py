@@ -14,8 +14,8 @@ import numpy as np
 from quenched.execute.effort import effort
 from quenched.execute.execution import Execution, Work
 from quenched.execute.executor import Evaluation, Executor
-from quenched.execute.interrupts import obey_interrupts
 from quenched.execute.traced import Traced, bytes_of_a_point
+from quenched.interrupts import obey_interrupts
 
 _NUMBERS = 2**22  # points times rows at a time
 _FEWEST, _MOST = 2**10, 2**17  # rows

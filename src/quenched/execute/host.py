@@ -9,7 +9,7 @@ import numpy as np
 
 from quenched.execute.deadline import timed_call
 from quenched.execute.executor import Evaluation, Executor
-from quenched.execute.interrupts import interrupts_at_once
+from quenched.interrupts import interrupts_at_once
 
 _STEP = 1e-4  # of a central difference of gradients, in standard deviations: error about 1e-8 relative
 

@@ -17,7 +17,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from typing import Any, NamedTuple
 
 from quenched.execute.host import Calls, InTurn, where
-from quenched.execute.interrupts import interrupts_at_once
+from quenched.interrupts import interrupts_at_once
 
 _SECONDS_OF_A_BATCH = 0.1  # at the least, where there are as many calls: a scheduler takes some milliseconds
 _BATCHES_OF_A_WORKER = 4  # while nobody knows how long a call takes, and at the least: some workers are slower

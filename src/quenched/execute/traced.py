@@ -12,10 +12,10 @@ from quenched.arrays import Array
 from quenched.compiling import calls_lapack, divided, let_go_with_functions, points_together
 from quenched.execute.effort import Effort, Program
 from quenched.execute.executor import Evaluation, Executor
-from quenched.execute.interrupts import obey_interrupts
 from quenched.execute.living import Weakly
 from quenched.execute.memory import bytes_per_point
 from quenched.execute.waiting import Wait
+from quenched.interrupts import obey_interrupts
 
 _HESSIAN_BATCH = 64  # columns at a time, memory permitting
 

@@ -4,6 +4,7 @@ Row i of the triangle and row i from the end fill one row of a rectangle togethe
 places, this costs next to nothing forwards and backwards.
 """
 
+from contextlib import suppress
 from functools import lru_cache
 
 import jax.numpy as jnp
@@ -79,7 +80,8 @@ def solve_lower(lower: Array, right: Array, *, transposed: bool = False) -> Arra
     if not lower.diagonal().all():
         return np.full(right.shape, np.nan)
     if len(lower) <= _SMALL:
-        return np.linalg.solve(lower.T if transposed else lower, right)
+        with suppress(np.linalg.LinAlgError):  # it exchanges rows, and may meet a zero where the diagonal has none
+            return np.linalg.solve(lower.T if transposed else lower, right)
     from scipy.linalg import solve_triangular
 
     return solve_triangular(lower, right, lower=True, trans=int(transposed), check_finite=False)

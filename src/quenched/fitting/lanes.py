@@ -10,7 +10,7 @@ import numpy as np
 
 from quenched.arrays import Array
 from quenched.draws import CHECK_BATCH, Draws
-from quenched.execute import Effort, Traceable, effort, obey_interrupts
+from quenched.execute import Effort, Traceable, effort
 from quenched.families import Member
 from quenched.fitting.ahead import Ahead, compiled_for
 from quenched.fitting.ascent import Climber, Learned, Limits
@@ -21,6 +21,7 @@ from quenched.fitting.method import Joint
 from quenched.fitting.newton import Expansion, Mode, NewtonMachine, Search
 from quenched.fitting.rows import Widths, equal_rows, put, repeated, rows
 from quenched.fitting.side_by_side import Ascents, Climbed, Searches, expansion
+from quenched.interrupts import obey_interrupts
 from quenched.objective import Chunks, Coordinates, Rows, cut_up, ratios_in_chunks
 from quenched.results import Code
 from quenched.targets import Form, Hyper

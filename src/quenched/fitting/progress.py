@@ -5,9 +5,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Self
 
-from quenched.execute import GRACE, interrupts_held, take_what_linear_algebra_needs, until
+from quenched.execute import GRACE, take_what_linear_algebra_needs, until
 from quenched.fitting.display import display_for
 from quenched.forks import note_process
+from quenched.interrupts import interrupts_held
 from quenched.numbers import yes_or_no
 from quenched.results import Status
 

@@ -6,13 +6,15 @@ from dataclasses import replace
 from quenched.families import Bound, Family
 from quenched.fitting.asked import Asked
 from quenched.fitting.method import Joint
-from quenched.results import Fit, History
+from quenched.interrupts import interrupts_obeyed
+from quenched.results import Fit, History, Status
 from quenched.trust import BULK, Trust, gains
 
 _TURNS = 6  # evaluations of the bound that a warp takes at least
 # A fit of terms draws in small spaces. What counts for it: draws for each parameter, and evaluations of all of them.
 _IF_FULL = (8, 24)
 _NO_BETTER = "A warped posterior is no better on fresh draws."
+_INTERRUPTED = "Interrupted before a warped posterior was found."
 _TOO_LONG = 'A warped posterior would take more gradients than this one: ask for it with family="warped".'
 
 
@@ -24,9 +26,14 @@ def remedied(gaussian: Fit, asked: Asked, fitted: Callable[[Asked], Fit]) -> Fit
         try:
             if not _invites(best):
                 break
-            best = _better_of(best, fitted(_affordable(asked, warped, gaussian)))
-        except KeyboardInterrupt:  # a posterior is there
-            return replace(best, message=f"{best.message} Interrupted before a warped posterior was tried.")
+            tried = None if interrupts_obeyed() else fitted(_affordable(asked, warped, gaussian))
+        except KeyboardInterrupt:
+            tried = None
+        if tried is None:  # a posterior is there
+            return replace(best, message=f"{best.message} {_INTERRUPTED}")
+        best = _better_of(best, tried)
+        if tried.status is Status.INTERRUPTED:
+            break
     return best
 
 
@@ -63,7 +70,8 @@ def _better_of(best: Fit, warped: Fit) -> Fit:
     if warped.converged and gains(warped.log_ratios, best.log_ratios):
         return replace(warped, **work)
     work["history"] = History((*best.history, *warped.history, best.history[-1]))
-    return replace(best, message=_remarked(best, _NO_BETTER if warped.converged else _TOO_LONG), **work)
+    note = _NO_BETTER if warped.converged else _INTERRUPTED if warped.status is Status.INTERRUPTED else _TOO_LONG
+    return replace(best, message=_remarked(best, note), **work)
 
 
 def _remarked(best: Fit, note: str) -> str:

@@ -1,5 +1,6 @@
 """What scikit-learn hands to an estimator, checked as scikit-learn wants it checked."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from quenched.numbers import real_array
 from quenched.text import shown
 
+_LARGEST = 1e100
 _MOST = 1e15  # samples that one may count for
 
 
@@ -38,19 +40,31 @@ def validated(estimator: BaseEstimator, X: Any, *rest: Any, **options: Any) -> A
     for name, value in zip(("X", "y"), (X, *rest), strict=False):
         _refuse_masked(name, value)
     try:
-        return validate_data(estimator, X, *rest, **options)
+        checked = validate_data(estimator, X, *rest, **options)
     except Exception as error:  # of whatever it is, when it is made an array
         names = "X, y" if rest else "X"
-        if isinstance(error, (ValueError, TypeError)) and ("X" in str(error) or "y" in str(error).split()):
+        if isinstance(error, (ValueError, TypeError)) and re.search(r"\b[Xy]\b", str(error)):
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{names}: {error}") from error
+    for name, values in zip(("X", "y"), checked if rest else (checked,), strict=False):
+        _refuse_huge(name, values)
+    return checked
 
 
 def _refuse_masked(name: str, value: Any) -> None:
     """NumPy, and scikit-learn with it, would take the values behind the mask for data."""
     if np.ma.is_masked(value):
         raise ValueError(f"{name}: has masked values; leave such rows out, or fill the values in.")
+
+
+def _refuse_huge(name: str, values: Any) -> None:
+    """Numbers whose squares, summed, are none."""
+    numbers = getattr(values, "data", values) if hasattr(values, "tocsr") else np.asarray(values)
+    if numbers.dtype.kind == "f" and numbers.size and (most := np.max(np.abs(numbers))) > _LARGEST:
+        raise ValueError(
+            f"{name}: has an entry of {most:.3g}, and squares of what is beyond {_LARGEST:g} are no numbers; give it in a larger unit."
+        )
 
 
 def latent_rows(X: Any, n_components: int) -> np.ndarray:

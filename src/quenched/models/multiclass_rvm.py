@@ -281,7 +281,7 @@ def _checked_data(kernel: ArrayLike, labels: ArrayLike, n_classes: int | None) -
     if not np.any(matrix):
         raise ValueError("kernel is all zero; give one that tells the samples apart")
     values = checked_vector("labels", labels, len(matrix))
-    wrong = values[(values < 0) | (values != np.round(values))]
+    wrong = values[(values < 0) | (values != np.round(values)) | (values > _MOST_CLASSES)]
     if wrong.size:
         raise ValueError(f"labels has the value {wrong[0]}; give integers from 0, np.unique makes them")
     classes = values.astype(np.intp)

@@ -15,8 +15,9 @@ import numpy as np
 from quenched.arrays import Array
 from quenched.compiling import let_go_with_functions, small_program
 from quenched.draws import Draws
-from quenched.execute import Program, Wait, obey_interrupts
+from quenched.execute import Program, Wait
 from quenched.families import Member
+from quenched.interrupts import obey_interrupts
 from quenched.lately import Lately
 from quenched.objective.bound import (
     Chunks,

@@ -13,7 +13,7 @@ from quenched.plots.panels import draw_density
 from quenched.plots.spread import columns as columns_of
 from quenched.plots.spread import read_names, spread
 from quenched.results import Fit
-from quenched.text import harmless_lines, shown
+from quenched.text import did_you_mean, harmless_lines, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,6 +92,11 @@ def _columns(samples: Fit | Mapping[str, Any], names: list[str] | None) -> dict[
         return columns_of(samples.space, spread(samples), names)
     if not isinstance(samples, Mapping) and not hasattr(samples, "columns"):
         raise ValueError(f"samples={shown(samples)}: give a fit, or a mapping of names to arrays.")
+    unknown = [name for name in names or () if name not in samples]
+    if unknown:
+        raise ValueError(
+            f"names={shown(unknown[0])}: the samples have none of that name{did_you_mean(unknown[0], samples)}"
+        )
     chosen = [name for name in samples if names is None or name in names]
     return {harmless_lines(str(name)): real_array(f"samples: {name!r}", samples[name]) for name in chosen}
 

@@ -17,8 +17,8 @@ import scipy
 from quenched.arrays import Array
 from quenched.compiling import program
 from quenched.draws import Points, Purpose, TermDraws, check_draws, generator, stream
-from quenched.execute import obey_interrupts
 from quenched.families import LOG_TWO_PI, Pattern, SparseGaussian
+from quenched.interrupts import obey_interrupts
 from quenched.objective import Problem
 from quenched.precision import in_double
 from quenched.projected.bound import Structure, structure_of

@@ -11,7 +11,8 @@ import jax
 import numpy as np
 
 from quenched.draws import Points
-from quenched.execute import Wait, obey_interrupts
+from quenched.execute import Wait
+from quenched.interrupts import obey_interrupts
 from quenched.objective import Problem
 from quenched.projected.programs import programs_of
 from quenched.projected.reduction import Reduction

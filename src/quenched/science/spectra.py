@@ -125,7 +125,10 @@ def _names(column: Any) -> np.ndarray:
 
 def _positive(name: str, column: Any, n: int) -> np.ndarray:
     try:
-        values = np.asarray(column, dtype=np.float64).ravel()
+        found = plain_array(f"the {name}", column)
+        if found.dtype.kind in "cmM":  # whose imaginary parts, or units, would be lost
+            raise TypeError(f"it has dtype {found.dtype}")
+        values = np.asarray(found, dtype=np.float64).ravel()
     except Exception as error:  # of whatever it is, when it is made an array
         raise ValueError(f"table: the {name} is not a column of numbers: {error}.") from error
     if len(values) != n:
@@ -145,7 +148,9 @@ def _one_magnitude_each(spectra: Spectra) -> None:
     for event in np.unique(spectra.event):
         found = np.unique(spectra.magnitude[spectra.event == event])
         if len(found) > 1:
-            raise ValueError(f"table: event {event!r} has magnitudes {found[0]} and {found[1]}; an event has one.")
+            raise ValueError(
+                f"table: event {_text(event)!r} has magnitudes {found[0]} and {found[1]}; an event has one."
+            )
 
 
 def _text(name: Any) -> str:

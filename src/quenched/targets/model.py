@@ -70,6 +70,22 @@ class Model:
 
     def __post_init__(self):
         object.__setattr__(self, "target", read_target(self.target))
+        _insist_axes(self.dims, self.coords)
+
+
+def _insist_axes(dims: Any, coords: Any) -> None:
+    """Names of axes and labels along them, as ArviZ takes them: lengths are compared when there are samples."""
+    for name, given in (("dims", dims), ("coords", coords)):
+        if given is not None and not isinstance(given, Mapping):
+            raise ValueError(f"{name}={shown(given)}: give a mapping from names.")
+    for name, axes in (dims or {}).items():
+        if axes is not None and not (isinstance(axes, (list, tuple)) and all(isinstance(axis, str) for axis in axes)):
+            raise ValueError(f"dims: {shown(name)} has {shown(axes)}; give a tuple of names of its axes.")
+    for axis, labels in (coords or {}).items():
+        if labels is not None and (
+            isinstance(labels, str) or not hasattr(labels, "__len__") or not np.iterable(labels)
+        ):
+            raise ValueError(f"coords: {shown(axis)} has {shown(labels)}; give as many labels as the axis is long.")
 
 
 def read_target(function: Any) -> Target:

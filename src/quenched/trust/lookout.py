@@ -4,6 +4,8 @@ A fit needs its check bound to know whether its draws suffice. What of the answe
 than that, no gradients, and nobody who goes on to the next fit.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +14,7 @@ import numpy as np
 from quenched.draws import check_draws_of
 from quenched.execute import Here
 from quenched.forks import is_forked
+from quenched.interrupts import interrupts_afterwards
 from quenched.objective import Problem, log_ratios
 from quenched.posterior import Posterior
 from quenched.precision import in_double
@@ -25,6 +28,13 @@ EVEN = 0.95  # of the samples, that even weights keep
 MANY = 2560  # check draws behind weights that are not even
 # What a function on the host may be asked for: of the check's values, and of the fit's gradients, one in so many.
 _PART_OF_CHECK, _PART_OF_FIT = 8, 4
+
+
+@contextmanager
+def _asking() -> Iterator[None]:
+    """As in a fit, Ctrl-C waits for the end of a piece of work: the target may have to be compiled for this."""
+    with in_double(), quiet_blas(False), interrupts_afterwards():
+        yield
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +93,7 @@ class Lookout:
         if not (self._takes_more and uneven(known[None], EVEN)[0]):
             return known
         fresh = check_draws_of(self.posterior.dim, self.seed).first(MANY)[len(known) :]
-        with in_double(), quiet_blas(False):
+        with _asking():
             return np.concatenate([known, log_ratios(self.problem, self.posterior.member, self.hyper, fresh)])
 
     @cached_property
@@ -91,7 +101,7 @@ class Lookout:
         """What the target is like beyond the check draws."""
         if self.failed or not (len(self.known) and self._answers):
             return None
-        with in_double(), quiet_blas(False):
+        with _asking():
             return look_further(self.problem, self.posterior, self.hyper, self.ratios, self.seed, self._affordable)
 
     @cached_property
@@ -101,7 +111,7 @@ class Lookout:
         outside = ~np.isfinite(ratios)
         if not self._answers:
             return "" if self.failed or outside.any() or is_forked() else NOT_LOOKED_AT
-        with in_double(), quiet_blas(False):
+        with _asking():
             beyond = posterior.transform(check_draws_of(posterior.dim, self.seed).first(len(ratios))[outside])
             weighed = self.problem.programs is None and self.further is not None
             asked = {"failed": self.failed, "affordable": self._affordable, "weighed": weighed}

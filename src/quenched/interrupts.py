@@ -6,10 +6,12 @@ whoever is about to begin a piece of work asks for it. A user's own function on 
 nothing of compilers: while it runs, signals are obeyed at once. So is a second signal while one is waiting.
 """
 
+import gc
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 
@@ -21,17 +23,31 @@ class _Waiting:
         self.open = 0  # functions under way that it may interrupt
         self.keeping = 0  # scopes that nothing may interrupt
         self.noted = False
+        self.obeyed = False  # since the outermost scope began
         self.before: Callable[[int, Any], Any] = signal.default_int_handler
 
     def note(self, number: int, frame: Any) -> None:
-        if self.noted or (self.open and not self.keeping):
+        at_once = self.noted or (self.open and not self.keeping)
+        if at_once and not _collects_garbage(frame):
             self.deliver(frame)
         else:
             self.noted = True
 
     def deliver(self, frame: Any = None) -> None:
         self.noted = False
-        self.before(signal.SIGINT, frame)
+        try:
+            self.before(signal.SIGINT, frame)
+        except BaseException:  # a handler of somebody's own may stop nothing
+            self.obeyed = True
+            raise
+
+
+def _collects_garbage(frame: FrameType | None) -> bool:
+    """Whether Python is in a callback of its garbage collector, such as JAX's: what is raised there is shown, and lost."""
+    callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
+    while frame is not None and frame.f_code not in callbacks:
+        frame = frame.f_back
+    return frame is not None
 
 
 _waiting = _Waiting()
@@ -64,7 +80,7 @@ def _install() -> bool:
         before = signal.getsignal(signal.SIGINT)
         if not callable(before):
             return False  # they are ignored, or end the process
-        _waiting.before, _waiting.noted = before, False
+        _waiting.before, _waiting.noted, _waiting.obeyed = before, False, False
         signal.signal(signal.SIGINT, _waiting.note)
     return True
 
@@ -75,6 +91,20 @@ def _restore() -> None:
     noted, _waiting.noted = _waiting.noted, False
     if noted and _waiting.before is not signal.default_int_handler:
         _waiting.before(signal.SIGINT, None)
+
+
+@contextmanager
+def interrupts_afterwards() -> Iterator[None]:
+    """Hold back Ctrl-C in this scope, and obey it at the end: while modules are imported.
+
+    Half a module cannot be imported again, and an exception that the garbage collector runs into, which imports keep busy,
+    is shown and then lost. Inside a scope that holds signals already, that scope sees to them.
+    """
+    outermost = not _waiting.depth
+    with interrupts_held():
+        yield
+        if outermost:
+            obey_interrupts()
 
 
 @contextmanager
@@ -105,6 +135,11 @@ def obey_interrupts() -> None:
     """Raise KeyboardInterrupt if Ctrl-C has been held back: called before each piece of work."""
     if _waiting.noted and not _waiting.keeping and _in_main_thread():
         _waiting.deliver()
+
+
+def interrupts_obeyed() -> bool:
+    """Whether Ctrl-C has ended a piece of work in this scope: whoever kept what was reached then, is not to begin another."""
+    return bool(_waiting.depth) and _waiting.obeyed and _in_main_thread()
 
 
 def _in_main_thread() -> bool:
