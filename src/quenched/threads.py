@@ -1,5 +1,6 @@
-"""Keep the BLAS of NumPy and SciPy out of the way of JAX's threads."""
+"""Cores there are, and how the BLAS of NumPy and SciPy is kept out of the way of JAX's threads."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -11,6 +12,11 @@ from threadpoolctl import ThreadpoolController
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+
+
+def cores() -> int:
+    """Those that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache

@@ -1,7 +1,6 @@
 """What JAX cannot trace in a person's own function: named with their line, in our words; their own errors stay theirs."""
 
 import math
-import re
 from functools import partial
 
 import jax

@@ -139,3 +139,17 @@ def test_a_stream_whose_time_is_up_does_not_go_on_to_the_end_of_a_window(monkeyp
     assert len(steps) == 1
     assert fit.status == "max_seconds"
     assert np.isfinite(fit.bound)
+
+
+def test_a_stream_that_led_nowhere_does_not_leave_a_few_directions_unfound():
+    """No curvature at the start, and none of the correlations either: no gradient turns directions that stretch nothing."""
+    precision = np.linalg.inv(np.diag(np.linspace(1.0, 2.0, DIM)) + 3.0)
+    root = np.linalg.cholesky(precision).T
+    quartic = lambda w: -jnp.sum((root @ w) ** 4)
+    full = qd.fit(quartic, np.zeros(DIM), progress=False)
+    fit = qd.fit(quartic, np.zeros(DIM), family=qd.LowRank(3), method=qd.Streaming(), progress=False)
+    assert "led nowhere" in fit.message
+    np.testing.assert_allclose(
+        fit.posterior.variance(), full.posterior.variance(), rtol=0.3
+    )  # half of it, on the saddle
+    assert fit.check_bound > full.check_bound - 0.1

@@ -1,5 +1,7 @@
 """A few directions of correlation: exact where the target has no more, and found without a Hessian."""
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -93,3 +95,12 @@ def test_a_density_without_any_curvature_is_refused_in_our_words():
     np.testing.assert_allclose(directions.T @ directions, np.eye(5), atol=1e-12)
     with pytest.raises(qd.FitError, match="does not fall off"):
         qd.fit(lambda w: 0.0 * w[0], np.zeros(3), family=qd.LowRank(1), progress=False)
+
+
+def test_a_stretch_that_has_underflown_is_no_number_and_no_exception():
+    """As in compiled programs; a stream that runs away is then told so."""
+    member = qd.LowRank(2).isotropic(np.zeros(4), np.ones(4), (4,))
+    member = replace(member, log_stretch=np.array([0.0, -1000.0]))
+    with np.errstate(all="ignore"):
+        assert not np.isfinite(member.moved(member).tilt).all()
+        assert np.isnan(member.standardise(np.ones((1, 4)))).any()

@@ -5,7 +5,6 @@ for ever, inside an import or a solve, where Python hears nothing; and where a t
 the process a Ctrl-C. So under such a limit it takes what it needs before a fit begins, or the fit is refused.
 """
 
-import os
 import sys
 from pathlib import Path
 from threading import Barrier, Thread
@@ -13,6 +12,7 @@ from threading import Barrier, Thread
 import numpy as np
 
 from quenched.execute.memory import NOT_ENOUGH
+from quenched.threads import cores
 
 _LIBRARIES = 96 * 2**20  # that are mapped with `scipy.linalg`
 _BUFFERS = 2 * 40 * 2**20  # of the two OpenBLAS, for each thread that may be inside one, and its stack
@@ -33,7 +33,7 @@ def take_what_linear_algebra_needs() -> None:
     left = None if _taken else _space_left()
     if left is None:
         return
-    threads = _cores()
+    threads = cores()
     needed = threads * _BUFFERS + (0 if "scipy.linalg" in sys.modules else _LIBRARIES)
     if left < needed:
         raise MemoryError(
@@ -43,10 +43,6 @@ def take_what_linear_algebra_needs() -> None:
         )
     _take(threads)
     _taken = True
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _space_left() -> int | None:

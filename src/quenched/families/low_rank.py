@@ -17,6 +17,7 @@ import numpy as np
 from quenched.arrays import Array, namespace
 from quenched.families.gaussian import Family, Gaussian, with_equal_axes
 from quenched.families.nearest_low_rank import nearest
+from quenched.families.positive_definite import cholesky_or_nan
 from quenched.families.roles import correlation, location, spread
 from quenched.families.sparse import MOST_DENSE
 from quenched.families.triangle import pack, packed_size, unpack_with
@@ -101,7 +102,7 @@ class LowRankGaussian(Gaussian):
     def standardise(self, points):
         xp = namespace(self.tilt)
         turned = _turned(-self._tilt, (points - self.mean) * xp.exp(-self.log_sd))
-        first = turned[..., : self.rank] @ xp.linalg.inv(self.stretch).T
+        first = turned[..., : self.rank] @ _inverse(self.stretch).T
         return xp.concatenate([first, turned[..., self.rank :]], axis=-1)
 
     def compose(self, inner):
@@ -111,8 +112,8 @@ class LowRankGaussian(Gaussian):
         tilt = self.tilt
         if self.groups is None:
             # A turn of a direction by an angle costs as much more as the direction is wider or narrower than the rest.
-            wider = stretch - xp.linalg.inv(stretch).T
-            slower = xp.linalg.inv(xp.linalg.cholesky(xp.eye(self.rank) + wider @ wider.T))
+            wider = stretch - _inverse(stretch).T
+            slower = _inverse(cholesky_or_nan(xp.eye(self.rank) + wider @ wider.T))
             tilt = tilt + (inner._tilt @ slower.T).reshape(tilt.shape)
         return LowRankGaussian(
             self.mean + self._spread(inner.mean),
@@ -135,11 +136,19 @@ class LowRankGaussian(Gaussian):
         return xp.exp(2.0 * self.log_sd) * (1.0 + wider)
 
 
+def _inverse(matrix: Array) -> Array:
+    """NaN where there is none, as JAX has it: a fit that runs away is told so, not broken off."""
+    try:
+        return namespace(matrix).linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        return np.full(matrix.shape, np.nan)
+
+
 def _turned(tilt: Array, points: Array) -> Array:
     """H times every row, for the tilt B; its inverse is H for −B."""
     xp, rank = namespace(tilt), tilt.shape[-1]
     first, rest = points[..., :rank], points[..., rank:]
-    inner = xp.linalg.inv(xp.eye(rank) + tilt.T @ tilt)
+    inner = _inverse(xp.eye(rank) + tilt.T @ tilt)
     half = (first - rest @ tilt) @ inner.T
     return xp.concatenate([2.0 * half - first, rest + 2.0 * half @ tilt.T], axis=-1)
 

@@ -1,7 +1,7 @@
 """The driver that takes entries one by one, on the host."""
 
 from threading import Thread
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -83,7 +83,7 @@ class Alone(Driver):
             self.costs.add(problem, objective.n_evaluations - before)
             if ascents[-1].code is Code.INTERRUPTED:
                 raise KeyboardInterrupt  # a start is not a result
-        return _summit(ascents, len(entries.index))
+        return summit_of(ascents, len(entries.index))
 
     def climb(self, entries: Entries, draws: Draws, method: Method, slack: float, record: Record | None) -> Summit:
         ascents, known = [], entries.known or [None] * len(entries.index)
@@ -110,7 +110,7 @@ class Alone(Driver):
             if ascents[-1].code is Code.INTERRUPTED:
                 self.interrupted, self.stuck = True, ascents[-1].stuck
                 break
-        return _summit(ascents, len(entries.index))
+        return summit_of(ascents, len(entries.index))
 
     def _learned(self, problem: int, posterior: Member) -> Learned | None:
         """By the last ascent, if it has ended at this posterior."""
@@ -137,7 +137,7 @@ def _each(tree, n: int) -> list:
     return [rows(tree, place) for place in range(n)]
 
 
-def _summit(ascents: list[Ascent], n: int) -> Summit:
+def summit_of(ascents: list[Any], n: int) -> Summit:
     """Rows of ascents; those that never had their turn stand where the last one does."""
     whole = ascents + [ascents[-1]] * (n - len(ascents))
     return Summit(

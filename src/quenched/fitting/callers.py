@@ -4,7 +4,6 @@ JAX runs the programs that one thread has called one after the other, however ma
 turn by one thread after the other runs side by side.
 """
 
-import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import jax
 
 from quenched.precision import in_double
+from quenched.threads import cores
 
 _MOST = 4
 
@@ -36,5 +36,4 @@ class Callers:
 
 def enough_callers() -> Callers:
     """One for each core, up to a few, and one more: a program can begin while what another has found is looked at."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return Callers(min(cores, _MOST) + 1)
+    return Callers(min(cores(), _MOST) + 1)

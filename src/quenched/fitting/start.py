@@ -75,7 +75,7 @@ class Starter:
         posterior, hyper = rows((self.starts.posterior, self.hyper), 0)
         self.driver.prepare(int(self.index[0]), posterior, hyper, self.draws)
         if self.dim <= MAX_HESSIAN_DIM:
-            suspect = self._at_modes(suspect)
+            suspect = self._at_modes()
         if len(suspect) and not (self.driver.stopped and self.starts.found.all()):
             try:
                 self._at_short_fits(suspect)
@@ -111,7 +111,7 @@ class Starter:
     def _entries(self, places: np.ndarray, posterior: Member, hyper: Hyper) -> Entries:
         return Entries(self.index[places], posterior, hyper, self.starts.worth[places])
 
-    def _at_modes(self, places: np.ndarray) -> np.ndarray:
+    def _at_modes(self) -> np.ndarray:
         """Stand at the modes of those that have one; answers with those that may have been fooled."""
         driver = self.driver
         driver.watch.say("looking for a start")

@@ -21,7 +21,8 @@ from quenched.draws import Draws, Purpose, generator, make, smallest, stream
 from quenched.execute import Expired, Here, InBlocks
 from quenched.fitting.ascent import Ascent, Watch
 from quenched.fitting.blame import blame_flight, blame_reached
-from quenched.fitting.method import Base, Joint, Method
+from quenched.fitting.leading import along_curvature
+from quenched.fitting.method import Base, Joint, Method, Record
 from quenched.fitting.newton import Expander, Search
 from quenched.numbers import yes_or_no
 from quenched.objective import Coordinates, Objective, make_problem
@@ -171,6 +172,8 @@ class Streaming(Method):
         found = Ascent(at.reference, slope.hyper, bound, code, steepness, source.steps, bound - base.bound)
         if self.polish and code in (Code.CONVERGED, Code.MAX_EVALUATIONS, Code.NOT_FINITE):
             polished = Joint().run(objective, Base(at, slope.hyper, bound, totals), slack, watch, record)
+            if code is Code.NOT_FINITE:
+                polished = _along_directions(objective, polished, slack, watch, record)
             note = f"{note}, then raised by {polished.bound - bound:.2g} nats on frozen draws"
             found = polished._replace(n_objective_evaluations=polished.n_objective_evaluations + source.steps)
         elif code is not Code.NOT_FINITE:
@@ -314,6 +317,27 @@ class Source:
             self.orders[kind] = self.random.permutation(n)
         some, self.orders[kind] = np.split(self.orders[kind], [self.rows])
         return np.sort(some)
+
+
+def _along_directions(objective: Objective, reached: Ascent, slack: float, watch: Watch, record: Record) -> Ascent:
+    """The better of where an ascent from no correlations at all has ended, and of one from there along a few directions.
+
+    Of a family that has such, no gradient turns what is not stretched: without them an ascent may end on a saddle.
+    """
+    problem, family = objective.problem, reached.posterior.family
+    if reached.code is not Code.CONVERGED or not family.directions(problem.dim):
+        return reached
+    member, n = along_curvature(problem, family, reached.posterior, reached.hyper, objective.draws.seed)
+    objective.n_evaluations += n
+    at = Coordinates(member, reached.hyper.free)
+    slope, totals = objective.slope(at, np.zeros(at.size), reached.hyper, profile=True)
+    if not (np.isfinite(slope.bound) and np.isfinite(slope.gradient).all()):
+        return reached
+    found = Joint().run(objective, Base(at, slope.hyper, float(slope.bound), totals), slack, watch, record)
+    if not found.bound > reached.bound:
+        return reached
+    counted = found.n_objective_evaluations + reached.n_objective_evaluations
+    return found._replace(n_objective_evaluations=counted, rise=reached.rise + found.bound - reached.bound)
 
 
 def _raised(objective: Objective, base: Base, slack: float, watch: Watch) -> Ascent:

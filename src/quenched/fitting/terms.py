@@ -1,12 +1,10 @@
 """The driver for sums of terms: frozen points in the few numbers that a term sees, and a precision that is sparse."""
 
-from typing import ClassVar
-
 import numpy as np
 
 from quenched.draws import Purpose, TermDraws, generator
 from quenched.families import SparseGaussian, kept_factor
-from quenched.fitting.alone import Alone
+from quenched.fitting.alone import Alone, summit_of
 from quenched.fitting.drive import Entries, Judged, Record, Summit
 from quenched.fitting.method import Method
 from quenched.fitting.rows import stacked
@@ -36,8 +34,6 @@ _CHECKED = 4e7  # numbers that the check may look at: rows and parameters times 
 class TermsAlone(Alone):
     """One entry after the other, as `Alone`; but bounds are projected, and raised by variational Newton."""
 
-    explains: ClassVar[bool] = True
-    starts: ClassVar[bool] = True
     _bound: ProjectedBound | None = None
     _begun: tuple[ProjectedBound, Stand] | None = None  # where a start stands, until it is raised
 
@@ -111,17 +107,7 @@ class TermsAlone(Alone):
             if found[-1].code is Code.INTERRUPTED:
                 self.interrupted = True
                 break
-        n = len(entries.index)
-        whole = found + [found[-1]] * (n - len(found))
-        return Summit(
-            posterior=stacked([one.posterior for one in whole]),
-            hyper=stacked([one.hyper for one in whole]),
-            bound=np.array([one.bound for one in whole]),
-            code=np.array([one.code for one in whole]),
-            rise=np.array([one.bound - one.first for one in whole]),
-            begun=np.arange(n) < len(found),
-            notes={place: one.note for place, one in enumerate(found) if one.note},
-        )
+        return summit_of(found, len(entries.index))
 
     def affordable(self, n: int) -> int:
         """Check draws of all parameters together: fewer where there are very many of them."""

@@ -79,6 +79,11 @@ class NewtonEnd(NamedTuple):
     note: str
     n_bounds: int
 
+    @property
+    def rise(self) -> float:
+        """Nats gained since."""
+        return self.bound - self.first
+
 
 class NewtonPoint(NamedTuple):
     """A posterior to be tried."""

@@ -92,7 +92,10 @@ class RowSource(ABC):
         key = (id(node.inputs), 1, ())
         if key not in self.made:
             self.made[key] = bind(node.primitive, node.params, [self(one, whole(one)) for one in node.inputs])
-        value = self.made[key][node.place]
+        return self.part(self.made[key][node.place], ask)
+
+    def part(self, value: Any, ask: Ask) -> Any:
+        """Of an array, of size one along the axes that are asked for."""
         for axis, at in enumerate(ask):
             if at is not None:
                 value = jax.lax.dynamic_slice_in_dim(value, self.position(at), 1, axis)

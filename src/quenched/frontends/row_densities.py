@@ -165,10 +165,7 @@ class _OneRow(RowSource):
         if entries is not None:
             value = value[None] if len(entries) == 1 else value[entries.index(ask[0])][None]
             ask = (None, *ask[1:])
-        for axis, at in enumerate(ask):
-            if at is not None:
-                value = jax.lax.dynamic_slice_in_dim(value, self.position(at), 1, axis)
-        return value
+        return self.part(value, ask)
 
     def constant(self, node, ask):
         if all(at is None for at in ask):

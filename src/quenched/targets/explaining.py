@@ -221,7 +221,8 @@ def _of_shapes(error: Exception, name: str, where: TracebackType) -> ShapeError 
     expression, said = _expression(where), str(error).partition("\n")[0].rstrip(".")
     if expression is None:  # as of `raise`: those words are the function's own
         return None
-    parts = {ast.unparse(part): _value(part, where.tb_frame) for part in ast.walk(expression) if _is_named(part)}
+    named = [part for part in ast.walk(expression) if isinstance(part, (ast.Name, ast.Subscript))]
+    parts = {ast.unparse(part): _value(part, where.tb_frame) for part in named}
     arrays = {text: value for text, value in parts.items() if isinstance(value, (jax.Array, np.ndarray))}
     others = {text: value for text, value in parts.items() if isinstance(value, (Mapping, list, tuple))}
     others = {text: value for text, value in others.items() if type(value).__name__ in said or "sequence" in said}
@@ -239,11 +240,6 @@ def _of_shapes(error: Exception, name: str, where: TracebackType) -> ShapeError 
         f"{name}: {_place(where)}{said}{f'; here {seen}' if seen else ''}. Start and data must have the shapes that the function "
         "expects: change them, or transpose, index or reshape there."
     )
-
-
-def _is_named(part: ast.AST) -> bool:
-    """A name, or what a name holds."""
-    return isinstance(part, (ast.Name, ast.Subscript))
 
 
 def _mappings(tree: Any) -> Iterator[Mapping]:

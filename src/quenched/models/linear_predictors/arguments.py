@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from quenched.numbers import plain_array, positive_number, whole_number
+from quenched.numbers import float_array, positive_number, whole_number
 from quenched.text import shown
 
 Array = NDArray[np.float64]
@@ -12,7 +12,7 @@ _LARGEST = 1e100  # of precisions: squares of larger ones are no numbers
 
 def checked_features(features: ArrayLike, name: str = "features") -> Array:
     """The matrix in 64 bits, or a ValueError that says what is wrong with it."""
-    matrix = _as_floats(name, features)
+    matrix = float_array(name, features)
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ValueError(f"{name} has shape {matrix.shape}; give a matrix with a row per data item, not empty")
     check_finite(name, matrix)
@@ -21,21 +21,11 @@ def checked_features(features: ArrayLike, name: str = "features") -> Array:
 
 def checked_vector(name: str, values: ArrayLike, length: int) -> Array:
     """The vector in 64 bits, or a ValueError that says what is wrong with it."""
-    vector = _as_floats(name, values)
+    vector = float_array(name, values)
     if vector.shape != (length,):
         raise ValueError(f"{name} has shape {vector.shape}; give a vector of shape ({length},)")
     check_finite(name, vector)
     return vector
-
-
-def _as_floats(name: str, value: ArrayLike) -> Array:
-    array = plain_array(name, value)
-    try:
-        if array.dtype.kind not in "fiubO":
-            raise TypeError("no numbers")
-        return np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name} has dtype {array.dtype}; give real numbers") from error
 
 
 def check_finite(name: str, values: Array) -> None:
