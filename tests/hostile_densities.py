@@ -83,6 +83,9 @@ DENSITIES: dict[str, Density] = {
     "nan in the tail": Density(
         lambda w: _normal(w) + 0.0 * jnp.log(w[0] + 3.3), "doubt", ("parameters[0]", "not finite", "logarithm")
     ),
+    "infinite in the tail": Density(
+        lambda w: jnp.where(w[0] > 3.6, jnp.inf, _normal(w)), "doubt", ("parameters[0]", "infinite", "division")
+    ),
     "nan everywhere": Density(lambda w: jnp.nan * w[0], "failed", ("nan at the start",)),
     "nan gradient": Density(lambda w: -jnp.sum(jnp.sqrt(w**2)), "failed", ("gradient", "square root")),
     "infinite in a region": Density(

@@ -148,6 +148,18 @@ def test_an_interrupt_that_costs_but_a_remark_ends_the_command_too(call, write, 
     assert qd.load(tmp_path / "out" / "model.npz").converged
 
 
+def test_a_second_interrupt_does_not_deny_what_is_saved(call, write, tmp_path, monkeypatch):
+    def pressed(*inputs, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("quenched.report.write_report", pressed)
+    write("model.py", PRESSED.format(press="pass"))
+    code, _, complaints = call("fit", "model.py", "--no-diagnosis")
+    assert code == 130
+    assert "interrupted; out/model.npz holds what was saved last" in complaints
+    assert qd.load(tmp_path / "out" / "model.npz").converged
+
+
 # Ctrl-C, once or twice, when a module is imported for the first time; the arguments are the module, how often, and the command's.
 IMPORTED = """
 import os

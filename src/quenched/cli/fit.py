@@ -1,6 +1,7 @@
 """`quenched fit MODEL.py`: fit a log density that is written in a file."""
 
 import argparse
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +84,6 @@ def run(options: argparse.Namespace) -> int:
     """Fit, print, save, report."""
     from quenched.cli.model import read_model_file
     from quenched.execute import writes
-    from quenched.interrupts import interrupts_held, interrupts_obeyed, interrupts_unobeyed
 
     mesh = None
     if options.distributed:
@@ -91,8 +91,7 @@ def run(options: argparse.Namespace) -> int:
         if code is not None:
             return code
         mesh = mesh_of_all(options.row_shards)
-    first = writes(mesh)
-    options.quiet = options.quiet or not first
+    options.quiet = options.quiet or not writes(mesh)
     if options.model.endswith(".stan") and not options.quiet:
         say(f"Compiling {options.model}; the first time this takes a minute or two")
     file = read_model_file(options.model, options.data)
@@ -102,6 +101,21 @@ def run(options: argparse.Namespace) -> int:
     if not options.quiet:
         say(f"Fitting {model.name} of {file.path}\n")
     begun()
+    began = time.time()
+    try:
+        return _reached(model, file, options, result_path, mesh)
+    except KeyboardInterrupt:
+        if not _is_written_since(began, result_path):
+            raise
+        say(f"\nquenched: interrupted; {result_path} holds what was saved last", complaint=True)
+        return INTERRUPTED
+
+
+def _reached(model: "Model", file: "ModelFile", options: argparse.Namespace, result_path: Path, mesh: Any) -> int:
+    """What was reached is printed, saved and described, whenever the first Ctrl-C comes."""
+    from quenched.execute import writes
+    from quenched.interrupts import interrupts_held, interrupts_obeyed, interrupts_unobeyed
+
     with interrupts_held():  # until what was reached is saved
         fit = _fit(model, file.path, options, result_path, mesh)
         if not fit.history:
@@ -111,7 +125,7 @@ def run(options: argparse.Namespace) -> int:
             fit.status == "interrupted" or interrupts_obeyed()
         )  # also where all was reached but a remark, or a second family
         judged = None if interrupted else _judged(fit, file.path, options)
-        if first:
+        if writes(mesh):
             with interrupts_unobeyed():
                 fit = judged or _as_checked(fit)
                 _print(fit, options.quiet)
@@ -178,6 +192,11 @@ def _as_checked(fit: "Fit") -> "Fit":
     from dataclasses import replace
 
     return replace(fit, outlook=None)
+
+
+def _is_written_since(began: float, path: Path) -> bool:
+    """Whether a round of this fit is there: files may know whole seconds only."""
+    return path.exists() and path.stat().st_mtime >= began - 1.0
 
 
 def _pressed() -> bool:

@@ -19,6 +19,7 @@ from quenched.targets import Hyper, Model
 from quenched.text import shown
 from quenched.transforms import Foreign, Parameters, Space
 from quenched.trust import (
+    INFINITE_FURTHER_OUT,
     NAN_FURTHER_OUT,
     Answer,
     Departure,
@@ -309,8 +310,8 @@ class Fit(Weighed):
     @property
     def finite(self) -> bool:
         """The log density was a number wherever it was looked at: at the check draws, and further out."""
-        nan = any(remark.startswith(NAN_FURTHER_OUT) for remark in self.all_remarks)
-        return bool(np.isfinite(self.weighed_ratios).all()) and not nan
+        undefined = any(remark.startswith((NAN_FURTHER_OUT, INFINITE_FURTHER_OUT)) for remark in self.all_remarks)
+        return bool(np.isfinite(self.weighed_ratios).all()) and not undefined
 
     @property
     def answer(self) -> Answer:

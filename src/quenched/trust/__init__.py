@@ -32,7 +32,7 @@ from quenched.trust.departures import (
 )
 from quenched.trust.further import Further
 from quenched.trust.lookout import EVEN, MANY, Lookout
-from quenched.trust.region import NAN_FURTHER_OUT, Region, values_at, what_is_wrong
+from quenched.trust.region import INFINITE_FURTHER_OUT, NAN_FURTHER_OUT, Region, values_at, what_is_wrong
 from quenched.trust.weights import BAD, Weighed, Weights, gains, uneven, weigh_ratios
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "EVEN",
     "FAR_OFF",
     "FURTHER_OUT",
+    "INFINITE_FURTHER_OUT",
     "MANY",
     "NAN_FURTHER_OUT",
     "OF_FAMILY",

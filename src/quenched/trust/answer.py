@@ -8,7 +8,7 @@ import numpy as np
 
 from quenched.trust.departures import BULK, SD_DRIFT, VARIATION, Departure, Drift, Moved, furthest
 from quenched.trust.further import Further
-from quenched.trust.region import NAN_FURTHER_OUT
+from quenched.trust.region import INFINITE_FURTHER_OUT, NAN_FURTHER_OUT
 from quenched.trust.weights import BAD, GOOD, Weights
 
 if TYPE_CHECKING:
@@ -273,6 +273,12 @@ RULES = (
         Trust.NEITHER,
         _means_further_out,
         _of_further,
+    ),
+    Rule(
+        "infinite further out",
+        Trust.NEITHER,
+        lambda facts: any(remark.startswith(INFINITE_FURTHER_OUT) for remark in facts.fit.all_remarks),
+        lambda facts: "the log density is infinite further out than any check draw came",
     ),
     Rule(
         "tails differ",

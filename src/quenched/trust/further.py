@@ -41,7 +41,7 @@ class Further(NamedTuple):
     moved: Moved  # the furthest that they move any parameter
     departures: list[Departure]  # parameters that they change clearly
     elsewhere: str = ""  # where another mode was seen, in words
-    undefined: str = ""  # where the log density is NaN, in words
+    undefined: str = ""  # where the log density is NaN or infinite, in words
 
 
 class _Mixture(NamedTuple):
@@ -96,13 +96,14 @@ def _firm(log_ratios: np.ndarray, beside: np.ndarray) -> np.ndarray:
 
 
 def _undefined(problem: Problem, posterior: Posterior, mixture: _Mixture, ratios: np.ndarray, n: int) -> str:
-    """Say where the log density is NaN, and how much of the posterior lies there: along no parameter, perhaps, but in all of them."""
-    lost, own = np.isnan(ratios), 1.0 / mixture.density
+    """Say where the log density is NaN or infinite, and how much of the posterior lies there: along no parameter, perhaps, but in all of them."""
+    infinite = np.isposinf(ratios)
+    lost, own = infinite if infinite.any() else np.isnan(ratios), 1.0 / mixture.density
     mass = np.sum(own[lost]) / np.sum(own)
     if lost[:n].any() or not mass > _AS_FAR:  # what check draws have met is told by them
         return ""
     points, spread = posterior.transform(mixture.draws[lost]), np.sqrt(posterior.variance())
-    where = Region(points, posterior.mean, spread, "NaN")
+    where = Region(points, posterior.mean, spread, "infinite" if infinite.any() else "NaN")
     return where.told(
         problem, len(ratios) - n, f"draws further out than any check draw came (about {mass:.1g} of the mass)"
     )

@@ -11,7 +11,9 @@ from quenched.objective import Problem, cut, log_ratios
 from quenched.posterior import Posterior
 from quenched.targets import Hyper
 
-NAN_FURTHER_OUT = "The log density is NaN"  # how a remark on it begins
+# How remarks on it begin.
+NAN_FURTHER_OUT = "The log density is NaN"
+INFINITE_FURTHER_OUT = "The log density is infinite"
 _LOOK = (3.7, 5.0)  # standard deviations at which every parameter is looked at
 # The same where a fit has failed: a support that ends there has kept it narrower than it would be.
 _LOOK_FOR_ENDS = (*_LOOK, 8.0, 12.0)
@@ -97,7 +99,8 @@ def tell_region(
     points = np.concatenate([posterior.mean + side * far * reach.T for far in look for side in (1.0, -1.0)])
     near = partial(_values_near, problem, posterior.member, hyper)
     values = without_raising(near, points) if on_host else near(points)
-    bad = np.flatnonzero(np.isnan(values[: len(_LOOK) * 2 * looked]))
+    near_by = values[: len(_LOOK) * 2 * looked]
+    bad = np.flatnonzero(np.isnan(near_by) | np.isposinf(near_by))
     if not len(bad) and failed:
         bad = np.flatnonzero(np.isinf(values))
     if not len(bad):
@@ -105,6 +108,12 @@ def tell_region(
     which = int(bad[0] % looked)
     far, side = look[int(bad[0] // (2 * looked))], "above" if (bad[0] // looked) % 2 == 0 else "below"
     where = points[bad[0], which]
+    if np.isposinf(values[bad[0]]):
+        return (
+            f"{INFINITE_FURTHER_OUT} {far:g} sds {side} the mean of {names[which]} (at {where:.3g} on the real line), where no check "
+            "draw came, and no density is: look for a division by zero, a logarithm of zero or an overflow there, or give a "
+            "transform that keeps the parameter away."
+        )
     if not np.isnan(values[bad[0]]):
         return (
             f"The log density is {values[bad[0]]} {far:g} sds {side} the mean of {names[which]} (at {where:.3g} on the real line): "
