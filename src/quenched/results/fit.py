@@ -19,6 +19,7 @@ from quenched.targets import Hyper, Model
 from quenched.text import shown
 from quenched.transforms import Foreign, Parameters, Space
 from quenched.trust import (
+    MOST_RESPONDING,
     NAN_FURTHER_OUT,
     Answer,
     Departure,
@@ -27,6 +28,7 @@ from quenched.trust import (
     Further,
     Lookout,
     Moved,
+    Response,
     Reweighted,
     Weighed,
     Weights,
@@ -39,6 +41,7 @@ from quenched.trust import (
     moved,
     reweight,
     weigh_ratios,
+    widest,
     worst_of_each,
 )
 
@@ -288,6 +291,17 @@ class Fit(Weighed):
         ):
             return None
         return drift(self.posterior, self.space.coordinate_names(), self.weighed_ratios, self.check_draws)
+
+    @cached_property
+    def response(self) -> Response | None:
+        """The parameter of which check draws say that the target is wider, as at a funnel; None where it can be along none.
+
+        Groups that were integrated over have let their weights see that already.
+        """
+        if self.collapsed is not None or not np.isfinite(self.check_bound) or self.posterior.dim > MOST_RESPONDING:
+            return None
+        axes = self.posterior.scale / np.linalg.norm(self.posterior.scale, axis=1, keepdims=True)
+        return widest(self.space.coordinate_names(), axes, self.check_draws, self.weighed_ratios)
 
     @property
     def overfits(self) -> bool:
