@@ -39,7 +39,7 @@ def test_third_derivatives_are_found_again_and_errors_are_honest():
         errors.append(error)
     spread = np.std(found, axis=0)
     np.testing.assert_allclose(np.mean(found, axis=0), exact, atol=4.0 * np.max(spread) / np.sqrt(80))
-    assert np.all((0.5 < np.mean(errors, axis=0) / spread) & (np.mean(errors, axis=0) / spread < 2.0))
+    assert np.all((np.mean(errors, axis=0) / spread > 0.5) & (np.mean(errors, axis=0) / spread < 2.0))
 
 
 def test_even_weights_and_what_is_not_finite_leave_nothing_to_look_for():

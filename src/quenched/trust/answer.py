@@ -17,11 +17,9 @@ if TYPE_CHECKING:
 DRAWS_MATTER = "draws matter"  # the rule that more draws would mend
 OTHER_MODE = "another mode"  # the rule that no Gaussian mends, nor a warp
 FAR_OFF = "family is far off"  # the rule that no number of draws mends
-# Rules on weights where samples of the posterior do not come, nor resampling with them; and all rules on weights.
-FURTHER_OUT = ("means further out", "further out")
-OF_FAMILY = (
-    *(*FURTHER_OUT, FAR_OFF, "means differ", "much wider", "tails differ", "sds differ", "wider", "family nearly fits"),
-)
+# Rules on what lies where samples of the posterior do not come, nor resampling with them; and all rules on weights.
+FURTHER_OUT = ("means further out", "further out", "much wider", "wider")
+OF_FAMILY = (*FURTHER_OUT, FAR_OFF, "means differ", "tails differ", "sds differ", "family nearly fits")
 _FEW = 3  # parameters that are named apart from thousands
 _FEW_RATIOS = 100  # with fewer nothing can be said of a tail
 _APART = 0.2  # of the mass: by which they are not quite one; sds were then off by 15 % and more
