@@ -200,10 +200,13 @@ REMEDIES = {
     "parameters that drive the others; MCMC from `fit.nuts_start()`.",
     "means differ": '`family="auto"`, or `fit.resample(n)`, whose samples are moved to the target.',
     "means further out": '`family="auto"`, or MCMC from `fit.nuts_start()`: `fit.resample(n)` does not reach that far.',
+    "much wider": 'A funnel: from centred to non-centred, or back; `qd.nested` over the parameter that is named; `family="auto"`; MCMC from '
+    "`fit.nuts_start()`.",
     "tails differ": 'Use the means. For sds and far probabilities take `family="auto"` or MCMC from `fit.nuts_start()`.',
     "not finite further out": "Look at the log density beyond the point that is named.",
     "sds differ": '`family="auto"`, or `fit.resample(n)`.',
     "further out": 'Use the means. For sds take `family="auto"` or MCMC from `fit.nuts_start()`.',
+    "wider": 'Use the means. For sds `family="auto"`, or `qd.nested` over the parameter that is named.',
     "draws matter": "More draws: raise `max_draws`, or lower `tolerance`.",
     "family nearly fits": '`family="auto"`; the means are right.',
     "heavier tails": "Use it; trust no probability far out.",

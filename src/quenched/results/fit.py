@@ -20,6 +20,7 @@ from quenched.text import shown
 from quenched.transforms import Foreign, Parameters, Space
 from quenched.trust import (
     INFINITE_FURTHER_OUT,
+    MOST_RESPONDING,
     NAN_FURTHER_OUT,
     Answer,
     Departure,
@@ -28,6 +29,7 @@ from quenched.trust import (
     Further,
     Lookout,
     Moved,
+    Response,
     Reweighted,
     Weighed,
     Weights,
@@ -40,6 +42,7 @@ from quenched.trust import (
     moved,
     reweight,
     weigh_ratios,
+    widest,
     worst_of_each,
 )
 
@@ -289,6 +292,17 @@ class Fit(Weighed):
         ):
             return None
         return drift(self.posterior, self.space.coordinate_names(), self.weighed_ratios, self.check_draws)
+
+    @cached_property
+    def response(self) -> Response | None:
+        """The parameter of which check draws say that the target is wider, as at a funnel; None where it can be along none.
+
+        Groups that were integrated over have let their weights see that already.
+        """
+        if self.collapsed is not None or not np.isfinite(self.check_bound) or self.posterior.dim > MOST_RESPONDING:
+            return None
+        axes = self.posterior.scale / np.linalg.norm(self.posterior.scale, axis=1, keepdims=True)
+        return widest(self.space.coordinate_names(), axes, self.check_draws, self.weighed_ratios)
 
     @property
     def overfits(self) -> bool:

@@ -33,6 +33,7 @@ from quenched.trust.departures import (
 from quenched.trust.further import Further
 from quenched.trust.lookout import EVEN, MANY, Lookout
 from quenched.trust.region import INFINITE_FURTHER_OUT, NAN_FURTHER_OUT, Region, values_at, what_is_wrong
+from quenched.trust.response import MOST_RESPONDING, Response, widest
 from quenched.trust.weights import BAD, Weighed, Weights, gains, uneven, weigh_ratios
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "FURTHER_OUT",
     "INFINITE_FURTHER_OUT",
     "MANY",
+    "MOST_RESPONDING",
     "NAN_FURTHER_OUT",
     "OF_FAMILY",
     "OTHER_MODE",
@@ -57,6 +59,7 @@ __all__ = [
     "Lookout",
     "Moved",
     "Region",
+    "Response",
     "Reweighted",
     "Trust",
     "Weighed",
@@ -76,5 +79,6 @@ __all__ = [
     "values_at",
     "weigh_ratios",
     "what_is_wrong",
+    "widest",
     "worst_of_each",
 ]

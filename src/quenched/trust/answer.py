@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 DRAWS_MATTER = "draws matter"  # the rule that more draws would mend
 OTHER_MODE = "another mode"  # the rule that no Gaussian mends, nor a warp
 FAR_OFF = "family is far off"  # the rule that no number of draws mends
-# Rules on weights where samples of the posterior do not come, nor resampling with them; and all rules on weights.
-FURTHER_OUT = ("means further out", "further out")
+# Rules on what lies where samples of the posterior do not come, nor resampling with them; and all rules on weights.
+FURTHER_OUT = ("means further out", "further out", "much wider", "wider")
 OF_FAMILY = (*FURTHER_OUT, FAR_OFF, "means differ", "tails differ", "sds differ", "family nearly fits")
 _FEW = 3  # parameters that are named apart from thousands
 _FEW_RATIOS = 100  # with fewer nothing can be said of a tail
 _APART = 0.2  # of the mass: by which they are not quite one; sds were then off by 15 % and more
 # Times √dim: the same where weights cannot be trusted; Student's t of 7 has as much, and an sd 7 % off.
 _IN_TAILS = 0.04
+# Of an sd by which the target is wider, as it is where it is a funnel: means were then off by 0.17, 0.42 and 0.62 sds, and at times right.
+_FUNNEL = 0.15
 _ROUNDED = 0.1  # nats lost to rounding, from which check draws tell nothing
 # The same of good weights, from draws further out: right posteriors were moved by 0.13, wrong ones by 0.2.
 _RESTLESS = 0.15
@@ -206,6 +208,27 @@ def _of_further(facts: Facts) -> str:
     )
 
 
+def _wider(facts: Facts, by: float) -> bool:
+    return facts.fit.response is not None and facts.fit.response.ratio > 1.0 + by
+
+
+def _responds_little(facts: Facts) -> bool:
+    """The sum of many slight differences makes weights uneven, and their shifts noisy, where no parameter is off by much."""
+    further, response = facts.fit.further, facts.fit.response
+    if further is None or response is None:
+        return False
+    return response.largest < 1.0 + SD_DRIFT and max(further.moved) < _CALM
+
+
+def _of_response(facts: Facts) -> str:
+    response = facts.fit.response
+    assert response is not None
+    return (
+        f"the spread of the others changes along {response.name}, and weights see little of that: its sd should be about "
+        f"{response.ratio:.2f} times as large"
+    )
+
+
 def _nearly_fits(facts: Facts) -> bool:
     """By k-hat, or by the mass in which they differ: the neck of a funnel, which few draws enter, has small weights."""
     return facts.weights.khat > GOOD or facts.weights.variation > _APART
@@ -274,6 +297,7 @@ RULES = (
         _means_further_out,
         _of_further,
     ),
+    Rule("much wider", Trust.NEITHER, lambda facts: _wider(facts, _FUNNEL), _of_response),
     Rule(
         "infinite further out",
         Trust.NEITHER,
@@ -301,12 +325,15 @@ RULES = (
     ),
     Rule("sds differ", Trust.MEANS, lambda facts: bool(facts.departures), lambda facts: _some(facts.departures)),
     Rule("further out", Trust.MEANS, _differs_further_out, _of_further),
+    Rule("wider", Trust.MEANS, lambda facts: _wider(facts, SD_DRIFT), _of_response),
     Rule(DRAWS_MATTER, Trust.MEANS, lambda facts: facts.drift is not None and facts.drift.clear, _of_drift),
     Rule(
         "family nearly fits",
         Trust.MEANS,
         lambda facts: (
-            _nearly_fits(facts) and not (_keeps_most(facts) or _is_calm(facts)) and not _hardly_moves_further_out(facts)
+            _nearly_fits(facts)
+            and not (_keeps_most(facts) or _is_calm(facts))
+            and not (_hardly_moves_further_out(facts) or _responds_little(facts))
         ),
         lambda facts: f"the target is near the posterior but not the same ({_of_weights(facts)})",
     ),

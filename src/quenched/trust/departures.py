@@ -18,7 +18,7 @@ from quenched.trust.weights import BAD, GOOD, Weights
 MEAN_DRIFT, SD_DRIFT = 0.05, 0.1  # in sds, and relative: what other draws may change where they suffice
 BULK = 0.8  # of the samples that the weights must keep where only the tails differ
 VARIATION = 0.15  # of the mass, by which target and posterior may differ where only the tails do
-_SHIFT, _RATIO = 0.1, 0.15  # of a mean in sds, and of an sd relative to itself, that weights may change
+_SHIFT = 0.1  # of a mean in sds, that weights may change
 # Of a mean, in sds: the same where weights are so uneven that they miss a part of what they would change.
 _UNSEEN = 0.075
 _CONSTANT = 1e-12  # of its mean: the spread of a number that does not vary
@@ -163,7 +163,7 @@ def clear_ones(
     by_mean &= np.abs(shift) > sure * shift_error
     if uneven:
         by_mean |= (np.abs(shift) > _UNSEEN) & (np.abs(shift) > 0.75 * sure * shift_error)
-    by_sd = (np.abs(ratio - 1.0) > _RATIO) & (np.abs(ratio - 1.0) > sure * ratio_error)
+    by_sd = (np.abs(ratio - 1.0) > SD_DRIFT) & (np.abs(ratio - 1.0) > sure * ratio_error)
     size = np.maximum(np.where(by_mean, np.abs(shift), 0.0), np.where(by_sd, np.abs(ratio - 1.0), 0.0))
     return [
         Departure(names[i], float(shift[i]), float(ratio[i]), bool(by_mean[i]), bool(by_sd[i]))

@@ -22,10 +22,11 @@ from quenched.targets import Hyper
 from quenched.threads import quiet_blas
 from quenched.trust.further import Further, look_further
 from quenched.trust.region import NOT_LOOKED_AT, tell_region
+from quenched.trust.response import draws_wanted
 from quenched.trust.weights import uneven
 
 EVEN = 0.95  # of the samples, that even weights keep
-MANY = 2560  # check draws behind weights that are not even
+MANY = 2560  # check draws behind weights that are not even, and more where a response is to be known by them
 # What a function on the host may be asked for: of the check's values, and of the fit's gradients, one in so many.
 _PART_OF_CHECK, _PART_OF_FIT = 8, 4
 
@@ -92,7 +93,14 @@ class Lookout:
         known = self.known
         if not (self._takes_more and uneven(known[None], EVEN)[0]):
             return known
-        fresh = check_draws_of(self.posterior.dim, self.seed).first(MANY)[len(known) :]
+        known = self._with_more(known, MANY)
+        return self._with_more(known, draws_wanted(self.posterior.dim, known))
+
+    def _with_more(self, known: np.ndarray, n: int) -> np.ndarray:
+        """Those, and as many more as make n of them."""
+        if len(known) >= n:
+            return known
+        fresh = check_draws_of(self.posterior.dim, self.seed).first(n)[len(known) :]
         with _asking():
             return np.concatenate([known, log_ratios(self.problem, self.posterior.member, self.hyper, fresh)])
 
