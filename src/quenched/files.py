@@ -96,6 +96,8 @@ def write_whole(path: str | Path, write: Callable[[IO[bytes]], object]) -> Path:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, place)
+    except OSError as error:  # a full disk does not say which file it was for
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)

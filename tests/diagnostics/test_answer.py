@@ -59,6 +59,10 @@ def responding(one, ratio):
     return one
 
 
+def infinite_beyond(w, limit):
+    return -0.5 * jnp.sum(w**2) + jnp.where(w[0] > limit, jnp.inf, 0.0)
+
+
 def fit(log_density, dim, **options):
     return qd.fit(log_density, np.zeros(dim), progress=False, **options)
 
@@ -72,6 +76,7 @@ FITS = {
     "logistic, hardly checked": lambda: LOGISTIC.fit(check=50),
     "NaN near": lambda: fit(broken_beyond, 2, data=np.asarray(2.5)),
     "NaN far": lambda: fit(broken_beyond, 2, data=np.asarray(4.2)),
+    "infinite far": lambda: fit(infinite_beyond, 2, data=np.asarray(4.2)),
     "two modes": lambda: fit(lambda w: jnp.logaddexp(norm.logpdf(w[0]), norm.logpdf(w[0], 8.0)) + norm.logpdf(w[1]), 2),
     "correlated, by halves": lambda: fit(equicorrelated, 5, family="diagonal"),
     "log gamma, 0.7": lambda: fit(log_gamma, 2, data=np.asarray(0.7)),
@@ -103,6 +108,7 @@ EXPECTED = {
     "means differ": ("logistic, Laplace", "logistic", "the mean of parameters"),
     "means further out": ("logistic, elsewhere further out", "logistic, other further out", "off by 0.3 sds"),
     "much wider": ("logistic, a funnel", "logistic, a slight funnel", "its sd should be about 1.20 times"),
+    "infinite further out": ("infinite far", "logistic", "infinite further out"),
     "tails differ": ("Student of four", "logistic", "so heavy that weights cannot tell"),
     "not finite further out": ("NaN far", "logistic", "further out"),
     "sds differ": ("two pairs, by halves", "logistic", "times as large"),

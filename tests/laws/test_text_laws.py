@@ -1,5 +1,6 @@
 """Names from elsewhere are shown harmless, everywhere."""
 
+import errno
 import os
 import time
 import unicodedata
@@ -35,6 +36,16 @@ def test_a_name_moves_no_cursor_and_breaks_no_plot(tmp_path):
     assert "\x1b" not in (tmp_path / "fit.svg").read_text(encoding="utf-8")
     loaded = qd.load(fit.save(tmp_path / "fit.npz"))
     assert set(loaded.mean) == set(names)
+
+
+def test_a_full_disk_says_which_file_it_was_for(tmp_path):
+    def full(file):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(OSError, match=r"No space left on device: '.*file'") as raised:
+        write_whole(tmp_path / "file", full)
+    assert raised.value.errno == errno.ENOSPC
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_a_killed_process_left_behind_is_swept_away(tmp_path):
