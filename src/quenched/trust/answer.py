@@ -25,8 +25,9 @@ _FEW_RATIOS = 100  # with fewer nothing can be said of a tail
 _APART = 0.2  # of the mass: by which they are not quite one; sds were then off by 15 % and more
 # Times √dim: the same where weights cannot be trusted; Student's t of 7 has as much, and an sd 7 % off.
 _IN_TAILS = 0.04
-# Of an sd by which the target is wider, as it is where it is a funnel: means were then off by 0.17, 0.42 and 0.62 sds, and at times right.
-_FUNNEL = 0.15
+# Of an sd by which the target is wider, as it is where it is a funnel: what is clear, and what is found where noise hides that. Means were
+# then off by 0.17, 0.35, 0.42 and 0.62 sds, and at times right.
+_FUNNEL, _FOUND = 0.15, 0.3
 _ROUNDED = 0.1  # nats lost to rounding, from which check draws tell nothing
 # The same of good weights, from draws further out: right posteriors were moved by 0.13, wrong ones by 0.2.
 _RESTLESS = 0.15
@@ -209,8 +210,15 @@ def _of_further(facts: Facts) -> str:
     )
 
 
-def _wider(facts: Facts, by: float) -> bool:
-    return facts.fit.response is not None and facts.fit.response.ratio > 1.0 + by
+def _wider(facts: Facts) -> bool:
+    return facts.fit.response is not None and facts.fit.response.ratio > 1.0 + SD_DRIFT
+
+
+def _much_wider(facts: Facts) -> bool:
+    response = facts.fit.response
+    return (
+        _wider(facts) and response is not None and (response.ratio > 1.0 + _FUNNEL or response.largest > 1.0 + _FOUND)
+    )
 
 
 def _responds_little(facts: Facts) -> bool:
@@ -298,7 +306,7 @@ RULES = (
         _means_further_out,
         _of_further,
     ),
-    Rule("much wider", Trust.NEITHER, lambda facts: _wider(facts, _FUNNEL), _of_response),
+    Rule("much wider", Trust.NEITHER, _much_wider, _of_response),
     Rule(
         "tails differ",
         Trust.MEANS,
@@ -320,7 +328,7 @@ RULES = (
     ),
     Rule("sds differ", Trust.MEANS, lambda facts: bool(facts.departures), lambda facts: _some(facts.departures)),
     Rule("further out", Trust.MEANS, _differs_further_out, _of_further),
-    Rule("wider", Trust.MEANS, lambda facts: _wider(facts, SD_DRIFT), _of_response),
+    Rule("wider", Trust.MEANS, _wider, _of_response),
     Rule(DRAWS_MATTER, Trust.MEANS, lambda facts: facts.drift is not None and facts.drift.clear, _of_drift),
     Rule(
         "family nearly fits",
