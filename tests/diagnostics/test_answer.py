@@ -81,8 +81,8 @@ FITS = {
     "correlated, by halves": lambda: fit(equicorrelated, 5, family="diagonal"),
     "log gamma, 0.7": lambda: fit(log_gamma, 2, data=np.asarray(0.7)),
     "two pairs, by halves": lambda: fit(pairs, 4, data=np.asarray(0.5), family="diagonal"),
-    "a pair, by halves": lambda: replace(  # sds 11 % off
-        fit(pairs, 2, data=np.asarray(0.45), family="diagonal").settled, outlook=None
+    "a pair, by halves": lambda: replace(  # sds 10 % off
+        fit(pairs, 2, data=np.asarray(0.43), family="diagonal").settled, outlook=None
     ),
     "Student of four": lambda: replace(fit(lambda w: t.logpdf(w[0], 4.0) + norm.logpdf(w[1]), 2).settled, outlook=None),
     "logistic, other further out": lambda: replace(
@@ -164,7 +164,9 @@ def test_draws_further_out_tell_how_wide_a_heavy_tail_is(freedom):
     ratio = np.sqrt(freedom / (freedom - 2.0)) / one.sd[0]
     assert one.further.known
     assert one.further.moved.spread == pytest.approx(ratio - 1.0, abs=0.06)
-    assert [found.name for found in one.departures] == (["parameters[0]"] if ratio > 1.1 else [])
+    assert [found.name for found in one.departures] == (
+        ["parameters[0]"] if ratio > 1.12 else []
+    )  # what is 1.1 is hardly told from it
 
 
 def test_a_tail_that_is_known_further_out_is_trusted():
@@ -184,6 +186,22 @@ def test_weights_that_can_be_trusted_may_move_an_sd_only_so_far_without_being_cl
 def test_means_that_weights_move_far_are_not_trusted_however_good_those_are(shift, trusted):
     """Three numbers of a saturating curve on six points: noise hid the move of 0.22 sds, which was a part of 0.36."""
     one = replace(LOGISTIC.fit().settled, outlook=Further(0.46, True, Moved(shift, 0.6), []))
+    assert one.answer.trust is trusted
+
+
+def test_a_funnel_that_noise_hides_is_no_reason_to_trust_means():
+    """A crossed logit of 24 parameters, skewed each by itself: clearly 1.11 times as wide, found 1.37, a mean off by 0.35 sds."""
+    one = responding(LOGISTIC.fit(), 1.11)
+    assert one.answer.trust is Trust.MEANS
+    one = replace(one)
+    one.__dict__["response"] = Response("parameters[1]", 1.11, 1.37)
+    assert one.answer.trust is Trust.NEITHER
+
+
+@pytest.mark.parametrize(("shift", "trusted"), [(0.08, Trust.NEITHER), (0.04, Trust.MEANS)])
+def test_uneven_weights_further_out_must_leave_means_alone(shift, trusted):
+    """Groups of a sum of terms, warped: k-hat 0.64, moves of 0.08 and 0.16 where a mean is off by 0.22 sds and an sd by 39 %."""
+    one = replace(LOGISTIC.fit().settled, outlook=Further(0.64, True, Moved(shift, 0.16), []))
     assert one.answer.trust is trusted
 
 
