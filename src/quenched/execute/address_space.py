@@ -16,7 +16,9 @@ from quenched.execute.memory import NOT_ENOUGH
 
 _LIBRARIES = 96 * 2**20  # that are mapped with `scipy.linalg`
 _BUFFERS = 2 * 40 * 2**20  # of the two OpenBLAS, for each thread that may be inside one, and its stack
-_ARENA = 64 * 2**20  # that glibc sets aside for each thread which asks for memory, if there is room: it takes that of a buffer
+_ARENA = (
+    64 * 2**20
+)  # that glibc sets aside for each thread which asks for memory, if there is room: it takes that of a buffer
 _SIDE = 256  # of matrices whose product goes through a buffer
 _STATM = Path("/proc/self/statm")
 _taken = False
