@@ -135,7 +135,7 @@ except BaseException as error:
 
 
 @pytest.mark.skipif(not hasattr(resource, "RLIMIT_AS") or not os.path.exists("/proc/self/statm"), reason="needs Linux")
-@pytest.mark.parametrize("megabytes", [50, 150, 200, 250, 300, 400, 800])
+@pytest.mark.parametrize("megabytes", [50, 150, 200, 250, 260, 280, 300, 400, 800])
 def test_a_fit_with_too_little_memory_ends(megabytes):
     """With words, with a result, or by the system's hand; it does not wait for ever."""
     command = [sys.executable, "-c", STARVED, str(megabytes * 2**20), "800"]

@@ -16,6 +16,9 @@ from quenched.threads import cores
 
 _LIBRARIES = 96 * 2**20  # that are mapped with `scipy.linalg`
 _BUFFERS = 2 * 40 * 2**20  # of the two OpenBLAS, for each thread that may be inside one, and its stack
+_ARENA = (
+    64 * 2**20
+)  # that glibc sets aside for each thread which asks for memory, if there is room: it takes that of a buffer
 _SIDE = 256  # of matrices whose product goes through a buffer
 _STATM = Path("/proc/self/statm")
 _taken = False
@@ -34,7 +37,7 @@ def take_what_linear_algebra_needs() -> None:
     if left is None:
         return
     threads = cores()
-    needed = threads * _BUFFERS + (0 if "scipy.linalg" in sys.modules else _LIBRARIES)
+    needed = threads * (_BUFFERS + _ARENA) + (0 if "scipy.linalg" in sys.modules else _LIBRARIES)
     if left < needed:
         raise MemoryError(
             f"{NOT_ENOUGH}: the limit on address space (ulimit -v) leaves {max(0, left) // 2**20} MB, and linear algebra on "
