@@ -450,6 +450,15 @@ def test_a_shift_that_uneven_weights_find_small_is_enough_to_doubt_a_mean():
     assert doubted.of_mean
 
 
+def test_an_sd_that_is_clearly_off_takes_its_mean_along_where_weights_are_uneven():
+    """However noisy the shift of the mean is; where they are even, noise is noise."""
+    shift, ratio, noise, small = np.array([0.2]), np.array([1.45]), np.array([0.1]), np.array([0.02])
+    for missed in (True, False):
+        (found,) = clear_ones(["log_sd"], shift, ratio, noise, small, uneven=missed)
+        assert found.of_sd
+        assert found.of_mean == missed
+
+
 def test_weights_too_far_apart_for_a_tail_are_not_trusted():
     """Half of the samples next to nothing, beside a few: no generalised Pareto distribution can be fitted."""
     ratios = np.concatenate([-np.linspace(707.0, 708.3, 900), np.linspace(-1e-3, 0.0, 20)])
