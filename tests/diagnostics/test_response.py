@@ -43,12 +43,12 @@ def test_third_derivatives_are_found_again_and_errors_are_honest():
 
 
 def test_even_weights_and_what_is_not_finite_leave_nothing_to_look_for():
-    draws, random = np.random.default_rng(0).standard_normal((640, 3)), np.random.default_rng(1)
-    values, _ = cubic_of(symmetric(3, 1, 1.0), draws)
-    names = ["a", "b", "c"]
-    assert widest(names, np.eye(3), draws, 0.1 * random.standard_normal(640)) is None
-    assert widest(names, np.eye(3), draws, np.full(640, np.nan)) is None
-    assert widest(names, np.eye(3), draws, np.where(np.arange(640) % 9, values, -np.inf)) is not None
+    draws, random = np.random.default_rng(0).standard_normal((640, 6)), np.random.default_rng(1)
+    values, _ = cubic_of(symmetric(6, 1, 0.8), draws)
+    names = list("abcdef")
+    assert widest(names, np.eye(6), draws, 0.1 * random.standard_normal(640)) is None
+    assert widest(names, np.eye(6), draws, np.full(640, np.nan)) is None
+    assert widest(names, np.eye(6), draws, np.where(np.arange(640) % 9, values, -np.inf)) is not None
 
 
 def funnel(p, slope):
@@ -92,8 +92,8 @@ def test_a_mean_is_not_trusted_where_its_sd_is_that_of_a_funnel():
     one = errors_in_variables()
     assert one.khat < 0.7
     assert not any(found.of_mean for found in one.departures)
+    assert one.response.ratio > 1.15
     assert one.answer.trust is Trust.NEITHER
-    assert one.answer.rule == "much wider"
 
 
 def test_many_parameters_that_are_right_do_not_look_like_a_funnel():

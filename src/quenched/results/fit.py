@@ -39,6 +39,7 @@ from quenched.trust import (
     drift,
     furthest,
     hopeless,
+    miss_a_part,
     moved,
     reweight,
     weigh_ratios,
@@ -242,7 +243,8 @@ class Fit(Weighed):
                 return []
             # The noise is that of the outer draws alone.
             _, shift, ratio, shift_error, ratio_error, among = self.collapsed
-            return clear_ones(self.space.coordinate_names(), shift, ratio, shift_error, ratio_error, among)
+            errors, uneven = (shift_error, ratio_error), miss_a_part(self.weights)
+            return clear_ones(self.space.coordinate_names(), shift, ratio, *errors, among, uneven=uneven)
         own: list[Departure] = []
         if self._reweighted is not None:
             own = departures(self.space, self.mean, self.sd, self._reweighted, self.weights)
