@@ -202,6 +202,7 @@ REMEDIES = {
     "means further out": '`family="auto"`, or MCMC from `fit.nuts_start()`: `fit.resample(n)` does not reach that far.',
     "much wider": 'A funnel: from centred to non-centred, or back; `qd.nested` over the parameter that is named; `family="auto"`; MCMC from '
     "`fit.nuts_start()`.",
+    "infinite further out": "Look at the log density beyond the point that is named: it has no integral if it is infinite there.",
     "tails differ": 'Use the means. For sds and far probabilities take `family="auto"` or MCMC from `fit.nuts_start()`.',
     "not finite further out": "Look at the log density beyond the point that is named.",
     "sds differ": '`family="auto"`, or `fit.resample(n)`.',

@@ -37,7 +37,7 @@ BROKEN = {
     "error in the log density": (
         HEAD + "def log_density(p):\n    return -jnp.sum(p @ jnp.ones(3))\n",
         2,
-        ["model.py, line 4, in log_density: TypeError", "return -jnp.sum(p @ jnp.ones(3))"],
+        ["model.py, line 4, `return -jnp.sum(p @ jnp.ones(3))`: ", "must have the shapes that the function expects"],
     ),
     "error in a function it calls": (
         HEAD + "def inner(p):\n    return p['a']\n\ndef log_density(p):\n    return inner({'b': p})\n",

@@ -1,7 +1,5 @@
 """No program makes a call of LAPACK that could wait for itself, and all compute what they did."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -119,14 +117,12 @@ def test_second_derivatives_agree_with_those_of_jax(name):
 
 
 def test_programs_make_no_large_call():
-    programs, points = trace(log_density("inverse", 40)), rows(32)
-    assert largest(programs.inside.evaluate, points, np.ones(32), None, NOTHING) <= lapack._OPERATIONS
-    assert largest(partial(programs.evaluate, Effort.ALL), points, np.ones(32), None, NOTHING) <= lapack._OPERATIONS
-    assert largest(partial(programs.values, Effort.ALL), points, None, NOTHING) <= lapack._OPERATIONS
-    assert (
-        largest(lambda point: programs.second_order(Effort.ALL, point, None, NOTHING, 3), points[0])
-        <= lapack._OPERATIONS
-    )
+    inside, points = trace(log_density("inverse", 40)).inside, rows(32)
+    assert largest(inside.evaluate, points, np.ones(32), None, NOTHING) <= lapack._OPERATIONS
+    assert largest(compiled(inside.evaluate), points, np.ones(32), None, NOTHING) <= lapack._OPERATIONS
+    assert largest(compiled(inside.values), points, None, NOTHING) <= lapack._OPERATIONS
+    second_order = lambda point: inside.second_order(point, None, NOTHING, 3)
+    assert largest(compiled(second_order), points[0]) <= lapack._OPERATIONS
 
 
 def test_points_that_only_fill_up_do_not_count_for_hyperparameters():
