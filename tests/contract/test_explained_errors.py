@@ -319,3 +319,17 @@ def test_a_function_without_a_line_of_its_own():
         jax.jit(lambda w: call(made["f"], w, None, None))(1.0)
     with pytest.raises(ValueError, match=r"log_density: NumPy and SciPy cannot"):
         jax.jit(lambda w: call(np.linalg.norm, w, None, None))(1.0)
+
+
+class Unshowable(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize("target", [qd.from_value_and_grad, qd.from_value, lambda function: function])
+def test_an_exception_that_cannot_be_shown_stays_the_users(target):
+    def function(w):
+        raise Unshowable
+
+    with pytest.raises(Unshowable):
+        qd.fit(target(function), np.zeros(2), progress=False)

@@ -18,10 +18,10 @@ _WORDS = (
 
 def out_of_memory(error: Exception) -> MemoryError | None:
     """An error as one about memory, in our words, if it is one: NumPy, JAX and the system each have their own."""
+    if not isinstance(error, (MemoryError, RuntimeError, OSError, ImportError)):
+        return None  # of the user's own: nobody knows whether it can be shown
     words = " ".join(str(error).split())
-    if not isinstance(error, MemoryError) and not (
-        isinstance(error, (RuntimeError, OSError, ImportError)) and any(each in words for each in _WORDS)
-    ):
+    if not isinstance(error, MemoryError) and not any(each in words for each in _WORDS):
         return None
     if words.startswith(NOT_ENOUGH):
         return None  # a fit within another has said it already
