@@ -117,7 +117,8 @@ def test_second_derivatives_agree_with_those_of_jax(name):
 
 
 def test_programs_make_no_large_call():
-    inside, points = trace(log_density("inverse", 40)).inside, rows(32)
+    programs, points = trace(log_density("inverse", 40)), rows(32)
+    inside = programs.inside  # which holds them weakly
     assert largest(inside.evaluate, points, np.ones(32), None, NOTHING) <= lapack._OPERATIONS
     assert largest(compiled(inside.evaluate), points, np.ones(32), None, NOTHING) <= lapack._OPERATIONS
     assert largest(compiled(inside.values), points, None, NOTHING) <= lapack._OPERATIONS
