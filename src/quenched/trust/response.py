@@ -15,10 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from quenched.threads import quiet_blas
 from quenched.trust.departures import SD_DRIFT, clearly
 
 _EACH = 160  # draws for every parameter, so that noise does not hide a response
 _MOST_DRAWS = 7680
+_PRODUCTS = 2**20  # of two coordinates, at a time
 _LEAST = 1.0 - (1.0 + SD_DRIFT) ** -2  # of Π, and of the variance of r, where an sd may be off by what matters
 _MOST = 0.95  # of Π, beyond which the first order says no more than that it is far
 # Parameters: of fewer draws further out enter every neck, and say more than a first order; of more noise is all that draws tell.
@@ -55,7 +57,8 @@ def widest(names: list[str], axes: np.ndarray, draws: np.ndarray, log_ratios: np
     """The parameter along which the target is clearly wider than the posterior; None where it can be along none."""
     if not _may_respond(len(names), log_ratios):
         return None
-    cubic, error = response(axes, draws, log_ratios)
+    with quiet_blas(False):
+        cubic, error = response(axes, draws, log_ratios)
     clear = np.clip(cubic - 0.5 * clearly(len(names)) * error, 0.0, _MOST)
     worst = int(np.argmax(clear))
     largest = min(float(np.max(cubic)), _MOST)
@@ -78,10 +81,20 @@ def response(axes: np.ndarray, draws: np.ndarray, log_ratios: np.ndarray) -> tup
     r = log_ratios[inside] - known @ fitted  # so that the lower terms of the polynomials drop out
     along, size = z @ axes.T, np.sum(z**2, axis=1)
     pushed = r[:, None] * along
-    total = np.array([np.sum(((z * one[:, None]).T @ z) ** 2) for one in pushed.T])
+    total = _squares(z, pushed)
     square = r**2  # of every draw with itself: Σ_jk of the squared Hermite polynomials
     itself = (square * (size**2 - 6.0 * size + 6.0 + dim)) @ along**2 + 2.0 * square @ size
     cubic = 0.5 * (total - itself) / (n * (n - 1.0))
     noise = np.maximum(itself, 0.0) / n**2
     error = noise / dim + 2.0 * np.sqrt(np.maximum(cubic, 0.0) * noise) / dim
     return cubic, error
+
+
+def _squares(z: np.ndarray, pushed: np.ndarray) -> np.ndarray:
+    """Σ_jk (Σ_n p_n z_nj z_nk)² of every column p: each pair of coordinates is multiplied once for all columns."""
+    rows, columns = np.tril_indices(z.shape[1])
+    sums, step = np.zeros((len(rows), pushed.shape[1])), max(1, _PRODUCTS // len(rows))
+    for first in range(0, len(z), step):
+        some = z[first : first + step]
+        sums += (some[:, rows] * some[:, columns]).T @ pushed[first : first + step]
+    return np.where(rows == columns, 1.0, 2.0) @ sums**2
